@@ -1,0 +1,116 @@
+"""What was written, and from what: the data every check reads.
+
+Everything here is frozen and is never deep-copied: user objects (``raw``, ``metadata``) are
+carried by reference, since an application's objects may hold locks, sockets or clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import date
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of the conversation that led to the answer."""
+
+    role: str
+    """``system``, ``user``, ``assistant`` or ``tool``."""
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture the answer is about: a URL (``data:`` included) or raw bytes."""
+
+    url: str | None = None
+    data: bytes | None = field(default=None, repr=False)
+    media_type: str = "image/png"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens one generation used. ``cached`` and ``reasoning`` are subsets, never added on top."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cost_usd: float | None = None
+    """What the provider itself says the call cost, in US dollars. ``None``: it did not say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One piece of evidence that search, a tool or the application returned on this turn.
+
+    The currency fields (``version`` to ``source_type``) say whether the passage may still support
+    a claim. ``None`` means "not known": a check records that, and never assumes it is good.
+    """
+
+    text: str
+    id: str | None = None
+    version: str | None = None
+    latest_version: str | None = None
+    superseded_by: str | None = None
+    effective_from: date | None = None
+    source_type: str | None = None
+    """What kind of source it is, such as ``policy``, ``ticket`` or ``marketing``."""
+    metadata: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """A finished answer together with whatever it was supposed to be true about.
+
+    Args:
+        output: The answer's text. For a structured answer, its JSON.
+        evidence: The passages this turn's search returned. ``None`` means nobody knows;
+            an empty tuple means that search ran and found nothing. The two are different facts.
+        as_of: The date the answer is about, against which evidence must be in force.
+        raw: The native object the text was read from (a message, a model instance). It is handed
+            back untouched when the answer ships, and never copied or serialised.
+
+    Raises:
+        TypeError: ``output`` is not text.
+    """
+
+    output: str
+    _: KW_ONLY
+    question: str | None = None
+    messages: tuple[Message, ...] = ()
+    evidence: tuple[Passage, ...] | None = None
+    model: str | None = None
+    provider: str | None = None
+    family: str | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    images: tuple[Image, ...] = ()
+    as_of: date | None = None
+    tenant: str | None = None
+    test_id: str | None = None
+    scenario_id: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    raw: Any = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.output, str):
+            raise TypeError(
+                f"Generation.output is {type(self.output).__name__}, not text: pass the answer as a "
+                "str (for a structured answer its JSON, with the object itself as raw=...)"
+            )
+        for name in ("evidence", "messages", "images"):
+            value = getattr(self, name)
+            if value is not None and type(value) is not tuple:
+                object.__setattr__(self, name, tuple(value))
+
+    @property
+    def value(self) -> Any:
+        """What the application receives when this answer ships: ``raw`` if given, else the text."""
+        return self.output if self.raw is None else self.raw
+
+
+TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "MAX_TOKENS"})
+"""Finish reasons by which providers say that the answer was cut off at its token ceiling."""

@@ -1,0 +1,275 @@
+"""What a check found: findings, the report of a stage, the report of a whole run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from enum import StrEnum
+
+
+class Verdict(StrEnum):
+    """What a check says. There is no fourth value: a check that broke has a `Status` instead."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a password
+    FAIL = "fail"
+    UNCLEAR = "unclear"
+
+
+class Status(StrEnum):
+    """Whether a planned check ran at all. An infrastructure fault is a status, never a verdict."""
+
+    OK = "ok"
+    ERROR = "error"
+    REFUSED = "refused"
+    UNAVAILABLE = "unavailable"
+    OVER_BUDGET = "over_budget"
+    SKIPPED = "skipped"
+    """The check does not apply to this answer and was not meant to run."""
+
+    @property
+    def did_not_run(self) -> bool:
+        """A check that was planned and is missing: everything but `OK` and `SKIPPED`."""
+        return self not in (Status.OK, Status.SKIPPED)
+
+
+class Reason(StrEnum):
+    """Why a finding is not a pass: a closed vocabulary, safe as a span or metric attribute."""
+
+    CONTRADICTED = "contradicted"
+    UNSUPPORTED = "unsupported"
+    STALE_EVIDENCE = "stale_evidence"
+    CONFLICTING_EVIDENCE = "conflicting_evidence"
+    NO_EVIDENCE = "no_evidence"
+    NO_CHECKABLE_CLAIMS = "no_checkable_claims"
+    MALFORMED = "malformed"
+    SCHEMA = "schema"
+    OUT_OF_VOCABULARY = "out_of_vocabulary"
+    REFUSED = "refused"
+    ABSTAINED = "abstained"
+    TRUNCATED = "truncated"
+    FORGED = "forged"
+    FORBIDDEN = "forbidden"
+    REQUIRED = "required"
+    LENGTH = "length"
+    PREDICATE = "predicate"
+    INCONSISTENT = "inconsistent"
+    LOW_CONFIDENCE = "low_confidence"
+    NOT_CHECKED = "not_checked"
+
+
+EVIDENCE_PROBLEMS = frozenset({Reason.STALE_EVIDENCE, Reason.CONFLICTING_EVIDENCE})
+"""Reasons no regeneration can mend: the generator would read the same passage again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """A fact from outside the generator that speaks against (or for) a claim."""
+
+    text: str
+    """The exact sentence, fact or output."""
+    origin: str = "passage"
+    """``passage``, ``rule`` or ``execution``: who knows it."""
+    passage_id: str | None = None
+    version: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a check says about one criterion, or about one claim under a criterion.
+
+    Args:
+        criterion: The condition a good answer meets, by name. Pass means the same on every line.
+        score: The probability that the criterion HOLDS, in [0, 1], or ``None`` if the check has
+            no opinion on how sure it is.
+        why: One sentence. It may quote the answer, so it is treated as content.
+        claim: The sentence of the answer (or the question) the finding points at. Failures are
+            counted by it.
+        evidence: The facts from outside that decide. A repair needs at least one.
+        source: Where the criterion came from, such as ``article 305 v3``.
+        measures: The raw numbers behind the verdict, such as ``{"contradiction": 0.996}``.
+
+    Raises:
+        ValueError: ``score`` is not a number in [0, 1], or a finding that is not a pass names no
+            ``reason``.
+    """
+
+    criterion: str
+    verdict: Verdict
+    _: KW_ONLY
+    score: float | None = None
+    why: str = ""
+    claim: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    reason: Reason | None = None
+    source: str | None = None
+    measures: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.score is not None and not 0.0 <= self.score <= 1.0:  # NaN fails this too
+            raise ValueError(
+                f"Finding({self.criterion!r}).score is {self.score!r}: a score is the probability "
+                "that the criterion holds, in [0, 1], or None"
+            )
+        if self.verdict is not Verdict.PASS and self.reason is None:
+            raise ValueError(
+                f"Finding({self.criterion!r}) is {self.verdict.value!r} without a reason: name one of "
+                + ", ".join(Reason)
+            )
+
+    @property
+    def subject(self) -> str:
+        """What a failure points at: its claim, folded, or else its criterion.
+
+        Two criteria tripping over one wrong sentence are one failure and need one fix.
+        """
+        if self.claim is None:
+            return f"criterion:{self.criterion}"
+        return " ".join(self.claim.casefold().split()).strip(" .!?\"'")
+
+
+def combine(findings: Iterable[Finding]) -> Verdict:
+    """One verdict from many: any fail fails, else any unclear is unclear, else pass.
+
+    No findings at all is `Verdict.UNCLEAR`: a check that said nothing has not approved anything.
+    """
+    verdicts = {finding.verdict for finding in findings}
+    if Verdict.FAIL in verdicts:
+        return Verdict.FAIL
+    if Verdict.UNCLEAR in verdicts or not verdicts:
+        return Verdict.UNCLEAR
+    return Verdict.PASS
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One contribution to a debate, as it was said."""
+
+    speaker: str
+    text: str
+    round: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """What one stage found. A verifier may return one; the cascade fills in the rest.
+
+    ``verdict`` defaults to what the findings add up to. With a ``status`` other than `Status.OK`
+    it is always `Verdict.UNCLEAR`: a check that did not run has no opinion.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    _: KW_ONLY
+    verdict: Verdict | None = None
+    confidence: float | None = None
+    """How sure the stage is of its verdict, in [0, 1]."""
+    status: Status = Status.OK
+    error: str | None = None
+    """What went wrong, without content or secrets: an error class and its kind."""
+    cost_usd: float | None = 0.0
+    """US dollars over every attempt; ``None`` when a call could not be priced."""
+    unpriced: tuple[str, ...] = ()
+    latency_s: float = 0.0
+    calls: int = 0
+    transcript: tuple[Turn, ...] = ()
+    stage: str = ""
+    inline: bool = False
+    """It ran on the caller's own thread, in microseconds."""
+    certified: bool = False
+    veto: bool = False
+    """It may only reject: no later stage makes up for its absence."""
+
+    def __post_init__(self) -> None:
+        if self.status is not Status.OK:
+            object.__setattr__(self, "verdict", Verdict.UNCLEAR)
+            object.__setattr__(self, "confidence", None)
+        elif self.verdict is None:
+            object.__setattr__(self, "verdict", combine(self.findings))
+        if self.confidence is not None and not 0.0 <= self.confidence <= 1.0:
+            raise ValueError(f"StageReport.confidence is {self.confidence!r}: it must be in [0, 1]")
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """US dollars, split by what they bought. ``None`` is unknown and never counted as zero."""
+
+    verification: float | None = 0.0
+    generation: float | None = None
+    repair: float | None = 0.0
+    unpriced: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> float | None:
+        """The sum, or ``None`` as soon as one part is unknown."""
+        return add_usd(self.verification, self.generation, self.repair)
+
+
+def add_usd(*parts: float | None) -> float | None:
+    """Sum dollar amounts; unknown if any part is."""
+    known = [part for part in parts if part is not None]
+    return math.fsum(known) if len(known) == len(parts) else None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a whole run of a cascade found about one generation."""
+
+    stages: tuple[StageReport, ...]
+    verdict: Verdict
+    _: KW_ONLY
+    confidence: float | None = None
+    settled: bool = False
+    """A stage settled the verdict. If not, it is `Verdict.UNCLEAR`."""
+    costs: Costs = field(default_factory=Costs)
+    latency_s: float = 0.0
+    cascade: str = ""
+    cascade_version: str = ""
+    certified: bool = False
+    """The stage that settled it holds a certificate that is valid for it today."""
+
+    @property
+    def stage_reached(self) -> int:
+        """The last stage that was started, counted from 1; 0 if there was none."""
+        return len(self.stages)
+
+    @property
+    def stage(self) -> str:
+        """The name of the last stage that was started."""
+        return self.stages[-1].stage if self.stages else ""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings that stand: for every criterion, those of the latest stage that judged it.
+
+        A later stage speaks for the criteria it names; what it does not name stands as it was.
+        """
+        if len(self.stages) == 1:  # the common case, on the caller's clock
+            return self.stages[0].findings
+        standing: dict[str, tuple[Finding, ...]] = {}
+        for stage in self.stages:
+            by_criterion: dict[str, list[Finding]] = {}
+            for finding in stage.findings:
+                by_criterion.setdefault(finding.criterion, []).append(finding)
+            standing.update({name: tuple(found) for name, found in by_criterion.items()})
+        return tuple(finding for found in standing.values() for finding in found)
+
+    @property
+    def failed(self) -> tuple[Finding, ...]:
+        """The standing findings that failed."""
+        return tuple(f for f in self.findings if f.verdict is Verdict.FAIL)
+
+    @property
+    def unclear(self) -> tuple[Finding, ...]:
+        """The standing findings nobody could settle."""
+        return tuple(f for f in self.findings if f.verdict is Verdict.UNCLEAR)
+
+    @property
+    def missing(self) -> tuple[StageReport, ...]:
+        """Planned checks that did not run and that no later stage made up for.
+
+        A stage that may settle an answer is one of several ways to a verdict, so a later stage
+        that settles makes up for it. A stage that may only veto asks something nobody else asks.
+        """
+        return tuple(
+            stage for stage in self.stages if stage.status.did_not_run and (stage.veto or not self.settled)
+        )

@@ -1,0 +1,111 @@
+"""The one seam a check implements, and where checks are found by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+from aucert_otel.errors import ConfigurationError
+from aucert_otel.generation import Generation
+from aucert_otel.verdict import Finding, StageReport
+
+
+ENTRY_POINT_GROUP = "aucert_otel.verifiers"
+"""Third parties register verifiers under this group; ours use it the same way."""
+
+Found: TypeAlias = Finding | Iterable[Finding] | StageReport
+"""What a verifier may return: one finding, several, or a whole stage report (costs, transcript)."""
+
+
+@runtime_checkable
+class Verifier(Protocol):
+    """A check: reads a finished generation, returns what it found.
+
+    ``verify`` may be a plain function or a coroutine function. A plain one runs on the caller's
+    own thread and must return in microseconds; set ``blocking = True`` on a verifier whose plain
+    ``verify`` computes or waits longer, and it runs on a worker thread. A coroutine function runs
+    on the SDK's own event loop, so one implementation serves synchronous and asynchronous callers.
+
+    A verifier that raises did not run: it becomes a status, never a verdict. Two optional
+    attributes: ``blocking`` as above, and ``fingerprint``, a string that changes whenever the check
+    does (judge, prompt, rubric), to which a certificate is bound.
+    """
+
+    @property
+    def name(self) -> str:
+        """The check's name, in the field's own words."""
+        ...
+
+    def verify(self, generation: Generation, /) -> Found | Awaitable[Found]:
+        """Check one finished generation."""
+        ...
+
+
+VerifierFunction: TypeAlias = Callable[[Generation], Found | Awaitable[Found]]
+
+
+class Unavailable(Exception):  # noqa: N818 - names a state of the world, not a bug
+    """Raised by a verifier whose judge, model or service cannot be reached."""
+
+
+class Refused(Exception):  # noqa: N818 - same
+    """Raised by a verifier whose judge declined to judge."""
+
+
+class OverBudget(Exception):  # noqa: N818 - same
+    """Raised by a verifier that stopped because the money or the time was spent."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionVerifier:
+    """A plain function as a verifier."""
+
+    name: str
+    verify: VerifierFunction
+    blocking: bool = False
+
+
+def as_verifier(check: Verifier | VerifierFunction) -> Verifier:
+    """Take a verifier as it is, and wrap a bare function under its own name.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    if isinstance(check, Verifier):
+        return check
+    if callable(check):
+        return FunctionVerifier(getattr(check, "__name__", type(check).__name__), check)
+    raise ConfigurationError(
+        f"{check!r} is not a verifier: give it a name and a verify(generation) method, or pass a function"
+    )
+
+
+def waits(verifier: Verifier) -> bool:
+    """Whether a verifier must leave the caller's thread: it is asynchronous, or says it blocks."""
+    return bool(getattr(verifier, "blocking", False)) or inspect.iscoroutinefunction(
+        verifier.verify
+    )
+
+
+def load_verifier(name: str, **options: Any) -> Verifier:
+    """Build a registered verifier from its options.
+
+    Raises:
+        ConfigurationError: no verifier has that name, or its options do not fit.
+    """
+    from importlib.metadata import entry_points
+
+    found = entry_points(group=ENTRY_POINT_GROUP, name=name)
+    if not found:
+        known = ", ".join(sorted({entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)}))
+        raise ConfigurationError(
+            f"no verifier is called {name!r}: known are {known or 'none'} "
+            f"(a package registers one under the entry point group {ENTRY_POINT_GROUP!r})"
+        )
+    factory = next(iter(found)).load()
+    try:
+        return as_verifier(factory(**options))
+    except TypeError as error:
+        raise ConfigurationError(f"verifier {name!r} does not take these options: {error}") from error
