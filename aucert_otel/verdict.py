@@ -271,5 +271,7 @@ class Report:
         that settles makes up for it. A stage that may only veto asks something nobody else asks.
         """
         return tuple(
-            stage for stage in self.stages if stage.status.did_not_run and (stage.veto or not self.settled)
+            stage
+            for stage in self.stages
+            if stage.status.did_not_run and (stage.veto or not self.settled)
         )

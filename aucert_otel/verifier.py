@@ -108,4 +108,6 @@ def load_verifier(name: str, **options: Any) -> Verifier:
     try:
         return as_verifier(factory(**options))
     except TypeError as error:
-        raise ConfigurationError(f"verifier {name!r} does not take these options: {error}") from error
+        raise ConfigurationError(
+            f"verifier {name!r} does not take these options: {error}"
+        ) from error

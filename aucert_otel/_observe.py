@@ -1,0 +1,120 @@
+"""Pass a function's answer through untouched, and show it to someone once it is finished."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator
+from typing import Any
+
+from aucert_otel._safe import Guard
+
+
+Show = Callable[[Any, tuple[Any, ...], dict[str, Any]], object]
+
+_GUARD = Guard("observe")
+
+
+def observe(function: Callable[..., Any], show: Show) -> Callable[..., Any]:
+    """Wrap a function of any flavour in one of the same flavour.
+
+    ``show`` receives the finished answer (for streams the list of chunks) and the arguments. What
+    it raises never reaches the caller, and it is not called for a stream that was abandoned or
+    that raised: there is no finished answer.
+    """
+    if inspect.isasyncgenfunction(function):
+
+        @functools.wraps(function)
+        async def async_stream(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+            chunks: list[Any] = []
+            inner = function(*args, **kwargs)
+            try:
+                step = await anext(inner, _END)
+                while step is not _END:
+                    chunks.append(step)
+                    try:
+                        sent = yield step
+                    except GeneratorExit:
+                        raise
+                    except BaseException as error:  # noqa: BLE001 - the consumer's throw() belongs to the inner generator
+                        step = await _athrow(inner, error)
+                    else:
+                        step = await _asend(inner, sent)
+            finally:
+                await inner.aclose()
+            with _GUARD:
+                show(chunks, args, kwargs)
+
+        return async_stream
+
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def coroutine(*args: Any, **kwargs: Any) -> Any:
+            value = await function(*args, **kwargs)
+            with _GUARD:
+                show(value, args, kwargs)
+            return value
+
+        return coroutine
+
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def stream(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+            chunks: list[Any] = []
+            result = yield from _Recording(function(*args, **kwargs), chunks)
+            with _GUARD:
+                show(chunks, args, kwargs)
+            return result
+
+        return stream
+
+    @functools.wraps(function)
+    def plain(*args: Any, **kwargs: Any) -> Any:
+        value = function(*args, **kwargs)
+        with _GUARD:
+            show(value, args, kwargs)
+        return value
+
+    return plain
+
+
+_END = object()
+
+
+async def _asend(inner: AsyncGenerator[Any, Any], value: Any) -> Any:
+    try:
+        return await inner.asend(value)
+    except StopAsyncIteration:
+        return _END
+
+
+async def _athrow(inner: AsyncGenerator[Any, Any], error: BaseException) -> Any:
+    try:
+        return await inner.athrow(error)
+    except StopAsyncIteration:
+        return _END
+
+
+class _Recording(Generator[Any, Any, Any]):
+    """A generator that notes what passes; ``yield from`` does the rest of the protocol."""
+
+    __slots__ = ("_chunks", "_inner")
+
+    def __init__(self, inner: Generator[Any, Any, Any], chunks: list[Any]) -> None:
+        self._inner = inner
+        self._chunks = chunks
+
+    def send(self, value: Any) -> Any:
+        chunk = self._inner.send(value)
+        self._chunks.append(chunk)
+        return chunk
+
+    def throw(self, *error: Any) -> Any:
+        chunk = self._inner.throw(*error)
+        self._chunks.append(chunk)
+        return chunk
+
+    def close(self) -> None:
+        self._inner.close()

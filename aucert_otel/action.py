@@ -1,0 +1,153 @@
+"""The action table: a report in, exactly one action out.
+
+The table is data: ordered rows, of which the first that matches decides. It can be printed,
+tested row by row, and replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import KW_ONLY, dataclass
+from enum import StrEnum
+
+from aucert_otel.verdict import EVIDENCE_PROBLEMS, Finding, Report, Verdict
+
+
+class Action(StrEnum):
+    """What is done about an answer. Exactly one of these."""
+
+    SHIP = "ship"
+    REPAIR = "repair"
+    ESCALATE = "escalate"
+    PERSON = "person"
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Everything a row may look at."""
+
+    report: Report
+    _: KW_ONLY
+    can_repair: bool = False
+    """Whoever wrote the answer can be asked again, with a repair request."""
+    can_escalate: bool = False
+    """A stronger generator is configured."""
+    round_fits: bool = True
+    """A whole round, generation and verification, fits the time and money left."""
+    time_left: bool = True
+    spent: bool = False
+    """A repair round or an escalation was already used on this answer."""
+    fail_open: bool = False
+    """Ship when the only thing wrong is that a check did not run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table."""
+
+    name: str
+    condition: str
+    """The condition in words, for print and for the record."""
+    action: Action
+    matches: Callable[[Situation], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The one action, and the row that chose it."""
+
+    action: Action
+    row: str
+    why: str
+
+
+def failures(report: Report) -> dict[str, tuple[Finding, ...]]:
+    """The distinct failures: failed findings grouped by the claim or question they point at."""
+    grouped: dict[str, list[Finding]] = {}
+    for finding in report.failed:
+        grouped.setdefault(finding.subject, []).append(finding)
+    return {subject: tuple(found) for subject, found in grouped.items()}
+
+
+def _missing(s: Situation) -> bool:
+    return bool(s.report.missing)
+
+
+def _missing_only(s: Situation) -> bool:
+    return s.fail_open and _missing(s) and not s.report.failed and not s.report.unclear
+
+
+def _evidence_problem(s: Situation) -> bool:
+    return any(
+        f.reason in EVIDENCE_PROBLEMS for f in s.report.findings if f.verdict is not Verdict.PASS
+    )
+
+
+def _unclear(s: Situation) -> bool:
+    return s.report.verdict is Verdict.UNCLEAR or bool(s.report.unclear)
+
+
+def _nothing_failed(s: Situation) -> bool:
+    return s.report.verdict is Verdict.PASS and not s.report.failed
+
+
+def _repairable(s: Situation) -> bool:
+    if not (s.can_repair and s.round_fits):
+        return False
+    distinct = failures(s.report)
+    return len(distinct) == 1 and any(f.evidence for found in distinct.values() for f in found)
+
+
+TABLE: tuple[Row, ...] = (
+    Row(
+        "fail_open",
+        "a planned check did not run, nothing else is wrong, and fail-open was chosen",
+        Action.SHIP,
+        _missing_only,
+    ),
+    Row("not_run", "a planned check did not run", Action.PERSON, _missing),
+    Row(
+        "evidence",
+        "a claim rests only on stale or conflicting evidence",
+        Action.PERSON,
+        _evidence_problem,
+    ),
+    Row("unclear", "a criterion is still unclear after the last stage", Action.PERSON, _unclear),
+    Row("clean", "nothing failed", Action.SHIP, _nothing_failed),
+    Row(
+        "spent",
+        "it failed again after its one repair or escalation",
+        Action.PERSON,
+        lambda s: s.spent,
+    ),
+    Row(
+        "one_failure",
+        "exactly one distinct failure, with evidence from outside the generator, and a whole round fits",
+        Action.REPAIR,
+        _repairable,
+    ),
+    Row(
+        "stronger",
+        "it failed otherwise, a stronger generator is configured, and there is time left",
+        Action.ESCALATE,
+        lambda s: s.can_escalate and s.time_left,
+    ),
+    Row("failed", "it failed and nothing else can be done", Action.PERSON, lambda _: True),
+)
+
+
+def decide(situation: Situation, table: Sequence[Row] = TABLE) -> Decision:
+    """The action of the first row that matches; a person where no row of a custom table does."""
+    for row in table:
+        if row.matches(situation):
+            return Decision(row.action, row.name, row.condition)
+    return Decision(Action.PERSON, "no_row", "no row of the action table matches")
+
+
+def format_table(table: Sequence[Row] = TABLE) -> str:
+    """The table as text, one numbered line a row."""
+    width = max(len(row.condition) for row in table)
+    return "\n".join(
+        f"{number}. {row.condition:<{width}} -> {row.action.value}"
+        for number, row in enumerate(table, 1)
+    )

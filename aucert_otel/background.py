@@ -1,0 +1,193 @@
+"""The SDK's own event loop: one daemon thread a process, for everything that waits.
+
+Judges, models and executors run here, so that one asynchronous implementation serves synchronous
+and asynchronous callers, inside or outside a running loop. Sampled verifications queue here too:
+the queue is bounded, what does not fit is dropped and counted, and nobody who offers work waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import contextvars
+import os
+import threading
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from aucert_otel._safe import Guard
+
+
+T = TypeVar("T")
+Job = Callable[[], Coroutine[Any, Any, None]]
+
+EXIT_TIMEOUT_S = 5.0
+"""How long interpreter exit waits for verifications that were accepted."""
+
+_GUARD = Guard("background")
+
+
+class Worker:
+    """An event loop on a daemon thread, and a bounded queue of verifications in front of it.
+
+    Args:
+        max_pending: Verifications accepted and not finished; the next one is dropped.
+        concurrency: Verifications that run at the same time.
+    """
+
+    def __init__(self, *, max_pending: int = 2048, concurrency: int = 64) -> None:
+        self.max_pending = max_pending
+        self.concurrency = concurrency
+        self.dropped: Counter[str] = Counter()
+        self._jobs: deque[tuple[Job, contextvars.Context]] = deque()
+        self._pending = 0
+        self._running = 0
+        self._pumping = False
+        self._closed = False
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._idle = threading.Condition()
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(
+            ThreadPoolExecutor(max_workers=32, thread_name_prefix="aucert-blocking")
+        )
+        self._thread = threading.Thread(target=self._main, name="aucert-otel", daemon=True)
+        self._thread.start()
+
+    def _main(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    @property
+    def pending(self) -> int:
+        """Verifications accepted and not finished."""
+        return self._pending
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on this loop and wait for it on the caller's thread.
+
+        Raises:
+            RuntimeError: called from this loop's own thread, which would wait for itself.
+        """
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise RuntimeError(
+                "a verifier called the synchronous API from aucert_otel's own event loop, which "
+                "would wait for itself: use averify/arun inside an asynchronous verifier"
+            )
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on this loop and await it on the caller's; cancellation reaches it."""
+        if threading.current_thread() is self._thread:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    def offer(self, job: Job) -> bool:
+        """Queue a verification without ever blocking; ``False`` when it was dropped and counted."""
+        with self._idle:
+            if self._closed or self._pending >= self.max_pending:
+                self.dropped["closed" if self._closed else "queue_full"] += 1
+                return False
+            self._pending += 1
+            # The caller's own context: jobs of different callers leave in one batch.
+            self._jobs.append((job, contextvars.copy_context()))
+            wake = not self._pumping
+            self._pumping = True
+        if wake:
+            self._loop.call_soon_threadsafe(self._pump)
+        return True
+
+    def _pump(self) -> None:
+        with self._idle:
+            free = self.concurrency - self._running
+            batch = [self._jobs.popleft() for _ in range(min(free, len(self._jobs)))]
+            self._running += len(batch)
+            self._pumping = False
+        for job, context in batch:
+            task = self._loop.create_task(self._run_job(job), context=context)
+            self._tasks.add(task)  # the loop itself holds tasks only weakly
+            task.add_done_callback(self._tasks.discard)
+
+    async def _run_job(self, job: Job) -> None:
+        try:
+            with _GUARD:
+                await job()
+        finally:
+            with self._idle:
+                self._running -= 1
+                self._pending -= 1
+                more = bool(self._jobs) and not self._pumping
+                self._pumping = self._pumping or more
+                self._idle.notify_all()
+            if more:
+                self._loop.call_soon(self._pump)
+
+    def flush(self, timeout: float) -> bool:
+        """Wait up to ``timeout`` seconds for what was accepted; whether all of it has finished."""
+        deadline = time.monotonic() + timeout
+        with self._idle:
+            while self._pending:
+                left = deadline - time.monotonic()
+                if left <= 0:
+                    return False
+                self._idle.wait(left)
+        return True
+
+    def close(self, timeout: float) -> bool:
+        """Accept nothing more, drain, and count what did not finish in time as dropped."""
+        with self._idle:
+            self._closed = True
+        done = self.flush(timeout)
+        if not done:
+            with self._idle:
+                self.dropped["exit"] += self._pending
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        return done
+
+
+_lock = threading.Lock()
+_worker: Worker | None = None
+
+
+def worker() -> Worker:
+    """The process's worker, started at first use."""
+    global _worker  # noqa: PLW0603 - one a process, by design
+    found = _worker
+    if found is not None:
+        return found
+    with _lock:
+        if _worker is None:
+            _worker = Worker()
+            # Exit handlers run last in, first out. Registering at first use puts ours behind the
+            # providers' own, so that the last verdicts still have somewhere to go.
+            atexit.register(_drain, os.getpid())
+        return _worker
+
+
+def current_worker() -> Worker | None:
+    """The worker if one was started, for those who only want to look."""
+    return _worker
+
+
+def _drain(pid: int) -> None:
+    if os.getpid() == pid and _worker is not None:
+        with _GUARD:
+            _worker.close(EXIT_TIMEOUT_S)
+
+
+def _after_fork() -> None:
+    # Threads do not survive a fork: the child starts its own worker, the parent finishes its queue.
+    global _worker, _lock  # noqa: PLW0603 - same
+    _worker = None
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

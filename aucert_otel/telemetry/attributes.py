@@ -1,0 +1,142 @@
+"""A report, an action and a finding as flat attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from aucert_otel.telemetry import names
+from aucert_otel.telemetry.boundary import MAX_ITEMS, AttributeValue
+from aucert_otel.verdict import Costs, Finding, Report, StageReport, Verdict
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from aucert_otel.telemetry.boundary import Boundary
+
+Attributes = dict[str, AttributeValue]
+
+
+def verdict_attributes(
+    report: Report,
+    *,
+    label: Callable[[str], str],
+    action: str | None = None,
+    row: str | None = None,
+    costs: Costs | None = None,
+    tenant: str | None = None,
+    mode: str | None = None,
+    probability: float | None = None,
+    repair_outcome: str | None = None,
+) -> Attributes:
+    """The verdict keys. They are few, bounded, and set last, so no limit can evict them."""
+    passed: list[str] = []
+    failed: list[str] = []
+    unclear: list[str] = []
+    reasons: list[str] = []
+    for finding in report.findings:
+        name = label(finding.criterion)
+        if finding.verdict is Verdict.PASS:
+            target = passed
+        else:
+            target = failed if finding.verdict is Verdict.FAIL else unclear
+            if finding.reason is not None and finding.reason.value not in reasons:
+                reasons.append(finding.reason.value)
+        if name not in target:
+            target.append(name)
+    attributes: Attributes = {
+        names.VERDICT: report.verdict.value,
+        names.CASCADE_NAME: label(report.cascade),
+        names.CASCADE_VERSION: report.cascade_version,
+        names.STAGE_REACHED: report.stage_reached,
+        names.STAGES: [
+            f"{label(s.stage)}={s.verdict if s.status == 'ok' else s.status}"
+            for s in report.stages[:MAX_ITEMS]
+        ],
+        names.CERTIFIED: report.certified,
+    }
+    for key, value in (
+        (names.ACTION, action),
+        (names.ACTION_ROW, row),
+        (names.CONFIDENCE, report.confidence),
+        (names.TENANT, label(tenant) if tenant is not None else None),
+        (names.MODE, mode),
+        (names.SAMPLING_PROBABILITY, probability),
+        (names.REPAIR_OUTCOME, repair_outcome),
+        (names.CRITERIA_PASSED, passed[:MAX_ITEMS] or None),
+        (names.CRITERIA_FAILED, failed[:MAX_ITEMS] or None),
+        (names.CRITERIA_UNCLEAR, unclear[:MAX_ITEMS] or None),
+        (names.REASONS, reasons or None),
+    ):
+        if value is not None:
+            attributes[key] = value
+    costs = costs or report.costs
+    if costs.verification is not None:
+        attributes[names.COST_USD] = costs.verification
+    if (total := costs.total) is not None:
+        attributes[names.COST_TOTAL_USD] = total
+    if costs.unpriced:
+        attributes[names.COST_UNPRICED] = [label(name) for name in costs.unpriced[:MAX_ITEMS]]
+    return attributes
+
+
+def evaluation_attributes(report: Report, *, label: Callable[[str], str]) -> Attributes:
+    """The verdict as a whole, as one GenAI evaluation result."""
+    attributes: Attributes = {
+        names.EVALUATION_NAME: names.VERDICT,
+        names.EVALUATION_LABEL: report.verdict.value,
+        names.CASCADE_NAME: label(report.cascade),
+        names.STAGE_NAME: label(report.stage),
+    }
+    if report.confidence is not None:
+        attributes[names.EVALUATION_SCORE] = report.confidence
+    return attributes
+
+
+def finding_attributes(finding: Finding, boundary: Boundary) -> Attributes:
+    """One finding as a GenAI evaluation result; what may quote the answer only with capture on."""
+    attributes: Attributes = {
+        names.EVALUATION_NAME: boundary.label(finding.criterion),
+        names.EVALUATION_LABEL: finding.verdict.value,
+    }
+    if finding.score is not None:
+        attributes[names.EVALUATION_SCORE] = finding.score
+    if finding.reason is not None:
+        attributes[names.FINDING_REASON] = finding.reason.value
+    if finding.source is not None:
+        attributes[names.FINDING_SOURCE] = boundary.label(finding.source)
+    if not boundary.capture_content:
+        return attributes
+    for key, text in (
+        (names.EVALUATION_EXPLANATION, finding.why),
+        (names.FINDING_CLAIM, finding.claim),
+    ):
+        if text and (captured := boundary.content(text)) is not None:
+            attributes[key] = captured
+    if finding.evidence:
+        facts = finding.evidence[:MAX_ITEMS]
+        attributes[names.FINDING_EVIDENCE] = [boundary.content(f.text) or "" for f in facts]
+        attributes[names.FINDING_EVIDENCE_ID] = [
+            boundary.label(f.passage_id or f.origin) for f in facts
+        ]
+    return attributes
+
+
+def stage_attributes(stage: StageReport, *, label: Callable[[str], str]) -> Attributes:
+    """One stage, as a span's or an event's attributes."""
+    attributes: Attributes = {
+        names.STAGE_NAME: label(stage.stage),
+        names.STAGE_STATUS: stage.status.value,
+        names.STAGE_CALLS: stage.calls,
+    }
+    if stage.status == "ok" and stage.verdict is not None:
+        attributes[names.STAGE_VERDICT] = stage.verdict.value
+    if stage.confidence is not None:
+        attributes[names.STAGE_CONFIDENCE] = stage.confidence
+    if stage.cost_usd is not None:
+        attributes[names.STAGE_COST_USD] = stage.cost_usd
+    if stage.unpriced:
+        attributes[names.COST_UNPRICED] = [label(name) for name in stage.unpriced[:MAX_ITEMS]]
+    if stage.error is not None:
+        attributes[names.STAGE_ERROR] = label(stage.error)
+    return attributes

@@ -1,0 +1,226 @@
+"""Spans around the work, and the three ways a verdict goes out.
+
+A verdict leaves as flat attributes on the verify span, as a span event, and as a log record. The
+last two say the same thing: some backends keep only events, some only logs, and the log record
+alone survives a trace that was not sampled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry._logs import LogRecord, SeverityNumber
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, Status, StatusCode
+
+from aucert_otel._safe import Guard
+from aucert_otel.telemetry import names
+from aucert_otel.telemetry.attributes import (
+    Attributes,
+    evaluation_attributes,
+    finding_attributes,
+    stage_attributes,
+    verdict_attributes,
+)
+from aucert_otel.telemetry.boundary import Boundary, capture_from_environment
+from aucert_otel.telemetry.instruments import Instruments
+from aucert_otel.verdict import Costs, Report, StageReport, Verdict
+
+
+_GUARD = Guard("telemetry")
+_MAX_LABELS = 4096
+
+
+class Telemetry:
+    """How verdicts reach OpenTelemetry. One for each set of providers.
+
+    Args:
+        instruments: Where to write; default: the global providers, whenever they are set.
+        boundary: What may leave; default: no content unless the environment switches it on.
+        every_finding: Give passing findings their own event and log record too. By default only
+            failed and unclear ones have them; passing ones are an attribute and a metric.
+    """
+
+    def __init__(
+        self,
+        instruments: Instruments | None = None,
+        boundary: Boundary | None = None,
+        *,
+        every_finding: bool = False,
+    ) -> None:
+        self.instruments = instruments or Instruments()
+        self.boundary = boundary or Boundary(capture_from_environment())
+        self.every_finding = every_finding
+        self._labels: dict[str, str] = {}
+
+    def label(self, text: str) -> str:
+        """`Boundary.label`, remembered: the same few names leave on every answer."""
+        known = self._labels.get(text)
+        if known is None:
+            known = self.boundary.label(text)
+            if len(self._labels) < _MAX_LABELS:
+                self._labels[text] = known
+        return known
+
+    def start(self, name: str, context: Context | None = None, suffix: str = "") -> Span:
+        """Start a span that is not current; a fault of the provider yields one that does nothing."""
+        span = trace.INVALID_SPAN
+        with _GUARD:
+            full = f"{name} {self.label(suffix)}" if suffix else name
+            span = self.instruments.tracer.start_span(full, context)
+        return span
+
+    def end(self, span: Span, attributes: Attributes | None = None) -> None:
+        """Set the closing attributes and end a span."""
+        with _GUARD:
+            if attributes and span.is_recording():
+                span.set_attributes(attributes)
+            span.end()
+
+    def fail(self, span: Span, error: BaseException) -> None:
+        """End a span for code that raised. The exception's message stays out: it may hold content."""
+        with _GUARD:
+            kind = type(error).__qualname__
+            span.set_attribute(names.ERROR_TYPE, kind)
+            # A consumer that stops reading a stream has not failed.
+            if not isinstance(error, GeneratorExit):
+                span.set_status(Status(StatusCode.ERROR, kind))
+            span.end()
+
+    @contextmanager
+    def stage(self, name: str, context: Context) -> Iterator[Span]:
+        """A span for a stage that waits, current within its block."""
+        span = self.start(names.SPAN_STAGE, context, name)
+        token = otel_context.attach(trace.set_span_in_context(span, context))
+        try:
+            yield span
+        except BaseException as error:
+            self.fail(span, error)
+            raise
+        finally:
+            otel_context.detach(token)
+
+    def stage_done(self, span: Span, report: StageReport) -> None:
+        """Write a stage's result to its span and end it."""
+        with _GUARD:
+            if report.status.did_not_run:
+                span.set_status(Status(StatusCode.ERROR, report.status.value))
+            self.end(span, stage_attributes(report, label=self.label))
+
+    def verified(
+        self,
+        span: Span,
+        report: Report,
+        *,
+        action: str | None,
+        row: str | None = None,
+        tenant: str | None = None,
+        mode: str,
+        probability: float | None = None,
+        repair_outcome: str | None = None,
+        costs: Costs | None = None,
+    ) -> Attributes:
+        """Send a verdict out and end its span; returns the attributes for the generate span."""
+        attributes: Attributes = {}
+        with _GUARD:
+            attributes = verdict_attributes(
+                report,
+                label=self.label,
+                action=action,
+                row=row,
+                costs=costs,
+                tenant=tenant,
+                mode=mode,
+                probability=probability,
+                repair_outcome=repair_outcome,
+            )
+            self._results(span, report)
+            self.end(span, attributes)
+            self._measure(report, attributes)
+        return attributes
+
+    def _results(self, span: Span, report: Report) -> None:
+        context = trace.set_span_in_context(span)
+        recording = span.is_recording()
+        if recording and len(report.stages) > 1:
+            for stage in report.stages[:-1]:
+                if stage.inline:  # the last stage's result is the verdict's own event
+                    span.add_event(names.EVENT_STAGE, stage_attributes(stage, label=self.label))
+        results = [evaluation_attributes(report, label=self.label)]
+        if report.verdict is not Verdict.PASS or self.every_finding or len(report.stages) > 1:
+            results += [
+                finding_attributes(finding, self.boundary)
+                for finding in report.findings
+                if self.every_finding or finding.verdict is not Verdict.PASS
+            ]
+        now = time.time_ns()
+        emit = self.instruments.logger.emit
+        for index, result in enumerate(results):
+            if recording:
+                span.add_event(names.EVENT_EVALUATION, result, now)
+            emit(
+                LogRecord(
+                    timestamp=now,
+                    context=context,
+                    severity_number=SeverityNumber.INFO
+                    if report.verdict is Verdict.PASS
+                    else SeverityNumber.WARN,
+                    event_name=names.EVENT_EVALUATION,
+                    attributes=result,
+                    body=None if index else report.verdict.value,
+                )
+            )
+
+    def _measure(self, report: Report, attributes: Attributes) -> None:
+        instruments = self.instruments
+        shared: Attributes = {
+            key: attributes[key]
+            for key in (names.CASCADE_NAME, names.TENANT, names.MODE)
+            if key in attributes
+        }
+        instruments.verifications.add(
+            1,
+            {
+                **shared,
+                names.VERDICT: attributes[names.VERDICT],
+                names.ACTION: attributes.get(names.ACTION, ""),
+                names.STAGE_REACHED: report.stage_reached,
+            },
+        )
+        instruments.duration.record(report.latency_s, shared)
+        cascade = (names.CASCADE_NAME, str(attributes[names.CASCADE_NAME]))
+        instruments.criteria.add(
+            (cascade, (names.CRITERION, self.label(f.criterion)), (names.VERDICT, f.verdict.value))
+            for f in report.findings
+        )
+        for stage in report.stages:
+            if stage.status.did_not_run:
+                instruments.errors.add(
+                    1,
+                    {
+                        **shared,
+                        names.STAGE_NAME: self.label(stage.stage),
+                        names.STAGE_STATUS: stage.status.value,
+                    },
+                )
+            if stage.cost_usd:
+                instruments.cost.add(
+                    stage.cost_usd, {**shared, names.STAGE_NAME: self.label(stage.stage)}
+                )
+
+    def repaired(self, criteria: list[str], outcome: str, cascade: str) -> None:
+        """Count a repair round for each criterion it was meant to mend."""
+        with _GUARD:
+            for criterion in criteria:
+                self.instruments.repairs.add(
+                    1,
+                    {
+                        names.CASCADE_NAME: self.label(cascade),
+                        names.CRITERION: self.label(criterion),
+                        names.REPAIR_OUTCOME: outcome,
+                    },
+                )

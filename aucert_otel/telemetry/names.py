@@ -1,0 +1,82 @@
+"""Every name that leaves this process on a span, event, log record or metric.
+
+The ``gen_ai.*`` names follow the OpenTelemetry GenAI conventions. They are our own constants since
+the published package marks each of them deprecated.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+SCOPE: Final = "aucert_otel"
+
+# Spans
+SPAN_GENERATE: Final = "aucert.generate"
+SPAN_VERIFY: Final = "aucert.verify"
+SPAN_STAGE: Final = "aucert.stage"
+SPAN_REPAIR: Final = "aucert.repair"
+SPAN_ESCALATE: Final = "aucert.escalate"
+
+# The verdict, on the verify span and on the generate span
+VERDICT: Final = "aucert.verdict"
+ACTION: Final = "aucert.action"
+ACTION_ROW: Final = "aucert.action.row"
+CONFIDENCE: Final = "aucert.confidence"
+STAGE_REACHED: Final = "aucert.stage.reached"
+STAGES: Final = "aucert.stages"
+COST_USD: Final = "aucert.cost.usd"
+COST_TOTAL_USD: Final = "aucert.cost.total_usd"
+COST_UNPRICED: Final = "aucert.cost.unpriced"
+CRITERIA_PASSED: Final = "aucert.criteria.passed"
+CRITERIA_FAILED: Final = "aucert.criteria.failed"
+CRITERIA_UNCLEAR: Final = "aucert.criteria.unclear"
+REASONS: Final = "aucert.reasons"
+REPAIR_OUTCOME: Final = "aucert.repair.outcome"
+REPAIR_CRITERIA: Final = "aucert.repair.criteria"
+SAMPLING_PROBABILITY: Final = "aucert.sampling.probability"
+MODE: Final = "aucert.mode"
+TENANT: Final = "aucert.tenant"
+CASCADE_NAME: Final = "aucert.cascade.name"
+CASCADE_VERSION: Final = "aucert.cascade.version"
+CERTIFIED: Final = "aucert.certified"
+OUTPUT: Final = "aucert.output"
+
+# A stage
+EVENT_STAGE: Final = "aucert.stage"
+STAGE_NAME: Final = "aucert.stage.name"
+STAGE_STATUS: Final = "aucert.stage.status"
+STAGE_VERDICT: Final = "aucert.stage.verdict"
+STAGE_CONFIDENCE: Final = "aucert.stage.confidence"
+STAGE_COST_USD: Final = "aucert.stage.cost.usd"
+STAGE_CALLS: Final = "aucert.stage.calls"
+STAGE_ERROR: Final = "aucert.stage.error"
+
+# One evaluation: the verdict as a whole, or one finding
+EVENT_EVALUATION: Final = "gen_ai.evaluation.result"
+EVALUATION_NAME: Final = "gen_ai.evaluation.name"
+EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
+EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
+EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
+FINDING_REASON: Final = "aucert.reason"
+FINDING_CLAIM: Final = "aucert.claim"
+FINDING_EVIDENCE: Final = "aucert.evidence"
+FINDING_EVIDENCE_ID: Final = "aucert.evidence.id"
+FINDING_SOURCE: Final = "aucert.criterion.source"
+
+ERROR_TYPE: Final = "error.type"
+
+# Metrics
+METRIC_VERIFICATIONS: Final = "aucert.verifications"
+METRIC_DURATION: Final = "aucert.verification.duration"
+METRIC_COST: Final = "aucert.verification.cost"
+METRIC_CRITERIA: Final = "aucert.criteria"
+METRIC_REPAIRS: Final = "aucert.repairs"
+METRIC_ERRORS: Final = "aucert.verifier.errors"
+METRIC_QUEUED: Final = "aucert.background.queued"
+METRIC_DROPPED: Final = "aucert.background.dropped"
+CRITERION: Final = "aucert.criterion"
+DROP_REASON: Final = "aucert.drop.reason"
+
+# Environment
+ENV_CAPTURE_CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"

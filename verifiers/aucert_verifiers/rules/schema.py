@@ -1,0 +1,162 @@
+"""The rule that a structured answer matches its JSON Schema."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from itertools import islice
+from typing import Any
+
+from aucert_otel.errors import ConfigurationError, MissingExtraError
+from aucert_otel.generation import Generation
+from aucert_otel.verdict import Finding, Reason
+from aucert_verifiers.rules.base import Context, Found, failed, passed, unclear
+from aucert_verifiers.rules.options import check_flag, check_name
+from aucert_verifiers.rules.parse import JSON_MAX_CHARS, Unparsable, parse_json, unfence
+from aucert_verifiers.rules.text import clip
+
+
+MAX_FACTS = 5
+"""Places named in one finding. One answer that does not fit its schema is one failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class MatchesSchema:
+    """The answer is JSON that matches a JSON Schema (extra ``schema``).
+
+    The schema is checked and compiled once. A reference to another document is refused: nothing is
+    ever fetched. A ``pattern`` in the schema is a regular expression that reads hostile text: see
+    `Matches` on how to write one.
+
+    Args:
+        schema: The schema, of the draft its ``$schema`` names, else the newest one.
+        allow_fence: As in `Parses`.
+
+    Raises:
+        ConfigurationError: the schema is not one, or refers to something outside it.
+        MissingExtraError: ``jsonschema`` is not installed.
+    """
+
+    schema: Mapping[str, Any] | bool
+    _: KW_ONLY
+    allow_fence: bool = False
+    name: str = "schema"
+    _validator: Any = field(init=False, repr=False, compare=False)
+    _passed: Finding = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_flag(self.allow_fence, "matches_schema.allow_fence")
+        object.__setattr__(self, "_validator", _compile(self.schema))
+        object.__setattr__(self, "_passed", passed(check_name(self.name, "matches_schema")))
+
+    def check(self, generation: Generation, context: Context, /) -> Found:
+        """See the class."""
+        try:
+            inside = unfence(generation.output) if self.allow_fence else generation.output
+            plain = inside is generation.output
+            value = context.json() if plain else parse_json(inside, JSON_MAX_CHARS)
+            errors = list(islice(self._validator.iter_errors(value), MAX_FACTS + 1))
+        except Unparsable as error:
+            return failed(self.name, Reason.MALFORMED, f"the answer is not valid JSON: {error}")
+        except RecursionError:
+            return unclear(
+                self.name, Reason.NOT_CHECKED, "the answer is nested too deeply for its schema"
+            )
+        if not errors:
+            return self._passed
+        facts = tuple(
+            f"at {clip(error.json_path, 120)}: {clip(error.message, 300)}"
+            for error in errors[:MAX_FACTS]
+        )
+        count = f"{len(errors)} places do" if len(errors) > 1 else "1 place does"
+        if len(errors) > MAX_FACTS:
+            count = f"more than {MAX_FACTS} places do"
+        return failed(
+            self.name, Reason.SCHEMA, facts, why=f"{count} not match the schema; first {facts[0]}"
+        )
+
+
+def _compile(schema: object) -> Any:
+    try:
+        from jsonschema import exceptions, validators
+        from jsonschema_specifications import REGISTRY
+    except ImportError:
+        raise MissingExtraError("MatchesSchema", "schema") from None
+    if not isinstance(schema, Mapping | bool):
+        raise ConfigurationError(
+            f"matches_schema.schema is {type(schema).__name__}: it must be a JSON Schema, a mapping"
+        )
+    try:
+        # A copy made of plain data: the caller's object may change later, and YAML has dates.
+        plain = json.loads(json.dumps(schema, default=_not_json))
+        draft = validators.validator_for(plain, default=validators.Draft202012Validator)
+        draft.check_schema(plain)
+        extend: Any = validators.extend  # it ships without annotations
+        linear = extend(draft, {"uniqueItems": _unique_items})
+        _refuse_outside_references(plain)
+    except exceptions.SchemaError as error:
+        raise ConfigurationError(
+            f"matches_schema.schema is no JSON Schema: at {error.json_path}: {clip(str(error.message))}"
+        ) from None
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ConfigurationError(
+            f"matches_schema.schema is no JSON Schema: {clip(str(error))}"
+        ) from None
+    return linear(plain, registry=REGISTRY)
+
+
+def _not_json(value: object) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} ({type(value).__name__}) cannot stand in JSON")
+
+
+def _refuse_outside_references(schema: Any) -> None:
+    from jsonschema_specifications import REGISTRY
+    from referencing import Resource
+    from referencing.exceptions import Unresolvable
+    from referencing.jsonschema import DRAFT202012
+
+    root = Resource.from_contents(schema, default_specification=DRAFT202012)
+    todo = [(root, REGISTRY.resolver_with_root(root))]
+    while todo:
+        resource, resolver = todo.pop()
+        if isinstance(resource.contents, Mapping):
+            for keyword in ("$ref", "$dynamicRef"):
+                reference: Any = resource.contents.get(keyword)
+                try:
+                    if isinstance(reference, str):
+                        resolver.lookup(reference)
+                except Unresolvable:
+                    raise ConfigurationError(
+                        f"matches_schema.schema has {keyword} {clip(reference, 120)!r}, which is not in "
+                        "the schema: put it under $defs, since nothing is fetched"
+                    ) from None
+        todo.extend((sub, resolver.in_subresource(sub)) for sub in resource.subresources())
+
+
+def _unique_items(_validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
+    """``uniqueItems`` in linear time: the stock one compares every pair of a hostile list."""
+    from jsonschema.exceptions import ValidationError
+
+    if not wanted or not isinstance(instance, list):
+        return
+    seen: set[Any] = set()
+    for index, item in enumerate(instance):
+        key = _hashable(item)
+        if key in seen:
+            yield ValidationError(f"item {index} appears twice: {clip(repr(item), 80)}")
+            return
+        seen.add(key)
+
+
+def _hashable(item: Any) -> Any:
+    """A key by which JSON values are equal as JSON Schema means it: 1 is 1.0 and not true."""
+    if isinstance(item, bool):
+        return ("bool", item)
+    if isinstance(item, list):
+        return ("list", tuple(map(_hashable, item)))
+    if isinstance(item, dict):
+        return ("dict", frozenset((key, _hashable(value)) for key, value in item.items()))
+    return item
