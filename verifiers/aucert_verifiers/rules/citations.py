@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from dataclasses import field as attribute  # a class here has a field called `field`
+from itertools import islice
 from typing import Any, NamedTuple
 
 from aucert_otel.errors import ConfigurationError
@@ -30,6 +31,9 @@ _CITATION = re.compile(
     rf"|(?<=\[)(?i:\s*+(?P<numbers>{_ID}(?:\s*+[,;]\s*+{_ID})*+)\s*+\]"
     rf"|\s*+{_LABEL}\s*+[:#\s]\s*+(?P<named>[^\s\[\],;]++(?:\s*+[,;]\s*+[^\s\[\],;]++)*+)\s*+\]))"
 )
+MAX_CITATIONS = 1_000
+"""Citations that are compared. An answer with more is a flood, which no rule calls good."""
+
 _ONE_ID = re.compile(_ID, re.IGNORECASE)
 LABEL_PREFIX = re.compile(rf"{_LABEL}[\s:_#./-]*+(?=\S)", re.IGNORECASE)
 
@@ -105,14 +109,16 @@ class CitationReader:
             if text.literal:
                 continue
             if self._compiled is None:
-                found.extend(_from_text(text))
+                found.extend(islice(_from_text(text), MAX_CITATIONS + 1))
             elif len(text.text) > self.max_chars:
                 return Citations(
                     unread=f"the answer has {len(text.text)} characters, more than the "
                     f"{self.max_chars} the citation pattern is read on"
                 )
             else:
-                found.extend(_by_pattern(text, self._compiled))
+                found.extend(islice(_by_pattern(text, self._compiled), MAX_CITATIONS + 1))
+            if len(found) > MAX_CITATIONS:
+                return Citations(unread=f"the answer has more than {MAX_CITATIONS} citations")
         return Citations(tuple(found))
 
 

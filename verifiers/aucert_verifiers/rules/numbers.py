@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
+from itertools import islice
 
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation, Passage
@@ -19,10 +20,11 @@ from aucert_verifiers.rules.text import Text, ascii_digits, clip, listed, visibl
 # Linear: digit runs are possessive, and a thousands group must end where its three digits do, so
 # that "1,111,111,…" is never read again from each of its commas.
 _NUMBER = re.compile(
-    r"\d++(?:\.\d++){2,}+"  # 14.03.2026, 1.2.3: compared by their parts
-    r"|\d{1,3}(?:[,'\u2019\u00a0\u202f]\d{3}(?!\d))++(?:\.\d++)?"  # 1,000.50
-    r"|\d++(?:\.\d++)?"
-    r"|(?<![\w.])\.\d++"  # .5
+    r"[\d.](?:(?<=\d)(?:"  # one plain set first: the engine looks for it without trying the rest
+    r"\d*+(?:\.\d++){2,}+"  # 14.03.2026, 1.2.3: compared by their parts
+    r"|\d{0,2}(?:[,'\u2019\u00a0\u202f]\d{3}(?!\d))++(?:\.\d++)?"  # 1,000.50
+    r"|\d*+(?:\.\d++)?"
+    r")|(?<=\.)(?<![\w.].)\d++)"  # .5
 )
 _GROUPING = str.maketrans("", "", ",'\u2019\u00a0\u202f")
 
@@ -49,6 +51,9 @@ _DATE = re.compile(
 )
 
 _CACHED_CHARS = 20_000
+
+MAX_UNKNOWN = 2_000
+"""Numbers without a passage that are looked into. An answer with more has long failed."""
 
 
 def number_keys(token: str) -> tuple[str, ...]:
@@ -156,7 +161,7 @@ class NumbersAppear:
         """The numbers that stand in none of the sets, under the sentence that says them."""
         wrong: dict[str, dict[str, None]] = {}  # a number said a thousand times is listed once
         asked: frozenset[str] | None = None if self.allow_from_question else frozenset()
-        for shown, text, start in self._unknown(context, known):
+        for shown, text, start in islice(self._unknown(context, known), MAX_UNKNOWN):
             if asked is None:  # rarely needed, so read only now
                 asked = _asked(context.generation)
             if not asked.issuperset(number_keys(shown)):

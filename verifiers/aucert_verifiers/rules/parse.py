@@ -96,6 +96,8 @@ def parse_json(text: str, max_chars: int) -> Any:
 def _parse_yaml(text: str) -> None:
     import yaml
 
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise Unparsable(f"it is nested deeper than {MAX_DEPTH} levels")  # its scanner is quadratic
     loader = yaml.SafeLoader("")
     try:
         loader = yaml.SafeLoader(text)
@@ -219,7 +221,7 @@ def _parse_python(text: str) -> None:
 FORMATS: dict[str, tuple[int, Callable[[str], object]]] = {
     "json": (JSON_MAX_CHARS, lambda text: parse_json(text, len(text))),
     "yaml": (50_000, _parse_yaml),
-    "toml": (50_000, _parse_toml),
+    "toml": (20_000, _parse_toml),
     "xml": (1_000_000, _parse_xml),
     "csv": (1_000_000, _parse_csv),
     "python": (100_000, _parse_python),

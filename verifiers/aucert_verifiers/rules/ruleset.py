@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from types import CodeType
 from typing import Any
 
@@ -41,12 +42,12 @@ class Rules:
         ConfigurationError: there is no rule, or something is none.
     """
 
-    rules: tuple[Rule, ...]
+    rules: tuple[Rule, ...] = field(compare=False)
     name: str
     fingerprint: str
     """Changes whenever a rule or an option does."""
-    _checks: tuple[tuple[_Check, bool], ...]
-    _reader: CitationReader
+    _checks: tuple[tuple[_Check, bool], ...] = field(repr=False, compare=False)
+    _reader: CitationReader = field(repr=False, compare=False)
 
     def __init__(self, *rules: Rule | Callable[[Generation], Any], name: str = "rules") -> None:
         if not rules:
@@ -117,6 +118,8 @@ def _identity(rule: Rule) -> str:
 
 def _option(value: object) -> str:
     """A text for an option that is the same in every process: no address, no order of a set."""
+    if isinstance(value, re.Pattern):  # its repr is cut after 200 characters
+        return f"{value.pattern!r}/{value.flags}"
     if not callable(value):
         return repr(value)
     code = getattr(value, "__code__", None)

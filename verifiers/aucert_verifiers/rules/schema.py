@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -47,8 +48,17 @@ class MatchesSchema:
 
     def __post_init__(self) -> None:
         check_flag(self.allow_fence, "matches_schema.allow_fence")
-        object.__setattr__(self, "_validator", _compile(self.schema))
+        validator = _compile(self.schema)
+        object.__setattr__(self, "schema", validator.schema)
+        object.__setattr__(self, "_validator", validator)
         object.__setattr__(self, "_passed", passed(check_name(self.name, "matches_schema")))
+
+    def __reduce__(self) -> tuple[Any, tuple[Any]]:
+        # The compiled validator is of a class made at run time, which cannot be pickled.
+        return (
+            partial(MatchesSchema, allow_fence=self.allow_fence, name=self.name),
+            (self.schema,),
+        )
 
     def check(self, generation: Generation, context: Context, /) -> Found:
         """See the class."""
@@ -80,7 +90,9 @@ class MatchesSchema:
 def _compile(schema: object) -> Any:
     try:
         from jsonschema import exceptions, validators
-        from jsonschema_specifications import REGISTRY
+        from jsonschema_specifications import (  # type: ignore[import-untyped] # it ships no types
+            REGISTRY,
+        )
     except ImportError:
         raise MissingExtraError("MatchesSchema", "schema") from None
     if not isinstance(schema, Mapping | bool):
@@ -90,11 +102,19 @@ def _compile(schema: object) -> Any:
     try:
         # A copy made of plain data: the caller's object may change later, and YAML has dates.
         plain = json.loads(json.dumps(schema, default=_not_json))
-        draft = validators.validator_for(plain, default=validators.Draft202012Validator)
+        named = isinstance(plain, dict) and "$schema" in plain
+        newest = validators.Draft202012Validator
+        find: Any = validators.validator_for  # its annotation knows no default of None
+        draft = find(plain, default=None) if named else newest
+        if draft is None:
+            raise ConfigurationError(
+                f"matches_schema.schema has $schema {clip(repr(plain['$schema']), 120)}, a draft nobody "
+                f"knows: the newest is {newest.META_SCHEMA['$schema']!r}"
+            )
         draft.check_schema(plain)
         extend: Any = validators.extend  # it ships without annotations
         linear = extend(draft, {"uniqueItems": _unique_items})
-        _refuse_outside_references(plain)
+        _refuse_outside_references(plain, REGISTRY)
     except exceptions.SchemaError as error:
         raise ConfigurationError(
             f"matches_schema.schema is no JSON Schema: at {error.json_path}: {clip(str(error.message))}"
@@ -112,14 +132,13 @@ def _not_json(value: object) -> Any:
     raise TypeError(f"{value!r} ({type(value).__name__}) cannot stand in JSON")
 
 
-def _refuse_outside_references(schema: Any) -> None:
-    from jsonschema_specifications import REGISTRY
+def _refuse_outside_references(schema: Any, registry: Any) -> None:
     from referencing import Resource
     from referencing.exceptions import Unresolvable
     from referencing.jsonschema import DRAFT202012
 
     root = Resource.from_contents(schema, default_specification=DRAFT202012)
-    todo = [(root, REGISTRY.resolver_with_root(root))]
+    todo = [(root, registry.resolver_with_root(root))]
     while todo:
         resource, resolver = todo.pop()
         if isinstance(resource.contents, Mapping):

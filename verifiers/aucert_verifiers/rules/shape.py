@@ -108,7 +108,7 @@ class Parses:
         allow_fence: Read what is inside a code fence that wraps the whole answer. Off by default:
             an application that parses the answer itself would trip over the fence.
         max_chars: Characters read; a longer answer fails. By default one million for JSON,
-            XML and CSV, 100,000 for Python, 50,000 for YAML and TOML, whose parsers are slow.
+            XML and CSV, 100,000 for Python, 50,000 for YAML and 20,000 for TOML, whose parsers are slow.
     """
 
     format: str = "json"
