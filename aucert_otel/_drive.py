@@ -105,17 +105,25 @@ def drive(flow: Generator[Effect[Any], Any, T]) -> T:
     """Run a flow to its end on this thread."""
     value: Any = None
     error: BaseException | None = None
+    stopped: StopIteration
     try:
         while True:
             try:
                 effect = flow.send(value) if error is None else flow.throw(error)
             except StopIteration as stop:
                 return stop.value  # type: ignore[no-any-return] # StopIteration is untyped
+            except RuntimeError as raised:
+                # A generator turns a StopIteration into this; the user's own must arrive unchanged.
+                if not isinstance(error, StopIteration) or raised.__cause__ is not error:
+                    raise
+                stopped = error
+                break
             value = error = None
             try:
                 value = effect.wait()
             except BaseException as raised:  # noqa: BLE001 - handed to the flow, which raises it on
                 error = raised
+        raise stopped
     finally:
         error = None
         flow.close()

@@ -7,9 +7,10 @@ tested row by row, and replaced.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 
+from aucert_otel.errors import ConfigurationError
 from aucert_otel.verdict import EVIDENCE_PROBLEMS, Finding, Report, Verdict
 
 
@@ -42,6 +43,15 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True)
+class Decision:
+    """The one action, and the row that chose it."""
+
+    action: Action
+    row: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Row:
     """One line of the table."""
 
@@ -50,15 +60,16 @@ class Row:
     """The condition in words, for print and for the record."""
     action: Action
     matches: Callable[[Situation], bool]
+    decision: Decision = field(init=False, repr=False, compare=False)
 
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """The one action, and the row that chose it."""
-
-    action: Action
-    row: str
-    why: str
+    def __post_init__(self) -> None:
+        if type(self.action) is not Action:
+            if self.action not in set(Action):
+                raise ConfigurationError(
+                    f"row {self.name!r} has the action {self.action!r}: allowed are {', '.join(Action)}"
+                )
+            object.__setattr__(self, "action", Action(self.action))
+        object.__setattr__(self, "decision", Decision(self.action, self.name, self.condition))
 
 
 def failures(report: Report) -> dict[str, tuple[Finding, ...]]:
@@ -78,9 +89,7 @@ def _missing_only(s: Situation) -> bool:
 
 
 def _evidence_problem(s: Situation) -> bool:
-    return any(
-        f.reason in EVIDENCE_PROBLEMS for f in s.report.findings if f.verdict is not Verdict.PASS
-    )
+    return any(f.reason in EVIDENCE_PROBLEMS for f in (*s.report.failed, *s.report.unclear))
 
 
 def _unclear(s: Situation) -> bool:
@@ -96,6 +105,18 @@ def _repairable(s: Situation) -> bool:
         return False
     distinct = failures(s.report)
     return len(distinct) == 1 and any(f.evidence for found in distinct.values() for f in found)
+
+
+def _spent(s: Situation) -> bool:
+    return s.spent
+
+
+def _escalatable(s: Situation) -> bool:
+    return s.can_escalate and s.time_left
+
+
+def _any(_: Situation) -> bool:
+    return True
 
 
 TABLE: tuple[Row, ...] = (
@@ -118,7 +139,7 @@ TABLE: tuple[Row, ...] = (
         "spent",
         "it failed again after its one repair or escalation",
         Action.PERSON,
-        lambda s: s.spent,
+        _spent,
     ),
     Row(
         "one_failure",
@@ -130,9 +151,9 @@ TABLE: tuple[Row, ...] = (
         "stronger",
         "it failed otherwise, a stronger generator is configured, and there is time left",
         Action.ESCALATE,
-        lambda s: s.can_escalate and s.time_left,
+        _escalatable,
     ),
-    Row("failed", "it failed and nothing else can be done", Action.PERSON, lambda _: True),
+    Row("failed", "it failed and nothing else can be done", Action.PERSON, _any),
 )
 
 
@@ -140,7 +161,7 @@ def decide(situation: Situation, table: Sequence[Row] = TABLE) -> Decision:
     """The action of the first row that matches; a person where no row of a custom table does."""
     for row in table:
         if row.matches(situation):
-            return Decision(row.action, row.name, row.condition)
+            return row.decision
     return Decision(Action.PERSON, "no_row", "no row of the action table matches")
 
 

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from aucert_otel.errors import ConfigurationError
-from aucert_otel.verdict import add_usd
+from aucert_otel.verdict import add_usd, known_usd
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, value in (("usd", self.usd), ("seconds", self.seconds)):
-            if value is not None and not (math.isfinite(value) and value >= 0):
+            if value is not None and known_usd(value) is None:
                 raise ConfigurationError(
                     f"budget.{name} is {value!r}: give a number of {name} from 0 up, or leave it out for no limit"
                 )
@@ -42,12 +42,13 @@ class Estimate:
 class Meter:
     """One run against its budget."""
 
-    __slots__ = ("budget", "deadline", "spent_usd", "started")
+    __slots__ = ("budget", "deadline", "spent_usd", "started", "unlimited")
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
         self.started = time.monotonic()
         self.deadline = math.inf if budget.seconds is None else self.started + budget.seconds
+        self.unlimited = budget.seconds is None and budget.usd is None
         self.spent_usd: float | None = 0.0
 
     @property
@@ -69,6 +70,8 @@ class Meter:
 
         With a limit on money an unknown price never fits: nothing shows that it would.
         """
+        if self.unlimited:
+            return True
         if self.deadline != math.inf and not 0 < self.remaining_s >= step.seconds:
             return False
         if self.budget.usd is None:

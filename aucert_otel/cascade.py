@@ -8,7 +8,6 @@ implementation for both kinds of caller.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import inspect
 import time
@@ -21,6 +20,7 @@ from opentelemetry.context import Context
 
 from aucert_otel._drive import OnWorker, adrive, drive
 from aucert_otel._safe import describe
+from aucert_otel.background import worker
 from aucert_otel.budget import Budget, Estimate, Meter
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation
@@ -35,6 +35,7 @@ from aucert_otel.verdict import (
     Status,
     Verdict,
     add_usd,
+    known_usd,
 )
 from aucert_otel.verifier import (
     OverBudget,
@@ -43,6 +44,7 @@ from aucert_otel.verifier import (
     Verifier,
     VerifierFunction,
     as_verifier,
+    is_async,
     waits,
 )
 
@@ -70,7 +72,8 @@ class Certificate:
 
     def covers(self, fingerprint: str | None, today: date) -> bool:
         """Whether it still speaks for this check on this day."""
-        return fingerprint == self.fingerprint and self.issued <= today <= self.expires
+        bound = fingerprint is not None and fingerprint == self.fingerprint
+        return bound and self.issued <= today <= self.expires
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +90,7 @@ class Gate:
                 raise ConfigurationError(f"gate.{name} is {value!r}: a confidence lies in [0, 1]")
 
     def admits(self, verdict: Verdict, confidence: float | None) -> bool:
-        """Whether this verdict at this confidence may settle. An unknown confidence never does
-        where a threshold is set.
-        """
+        """Whether this verdict may settle; an unknown confidence passes no threshold."""
         threshold = self.pass_at if verdict is Verdict.PASS else self.fail_at
         return threshold is None or (confidence is not None and confidence >= threshold)
 
@@ -106,6 +107,8 @@ class Stage:
     estimate: Estimate = field(default_factory=Estimate)
     """What one run is expected to cost; money and time are checked before a stage starts."""
     inline: bool = field(init=False, default=True)
+    veto: bool = field(init=False, default=False)
+    """It may only reject."""
     check: Verifier = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -113,16 +116,62 @@ class Stage:
         object.__setattr__(self, "check", check)
         object.__setattr__(self, "name", self.name or check.name)
         object.__setattr__(self, "inline", not waits(check))
-        if Verdict.UNCLEAR in self.settles or not self.settles <= SETTLES_BOTH:
+        given: Any = self.settles
+        if isinstance(given, str):
+            given = (given,)
+        if not SETTLES_BOTH.issuperset(given):
             raise ConfigurationError(
-                f"stage {self.name!r} settles {sorted(self.settles)}: allowed are 'pass', 'fail' or both "
-                "(what nobody settles is unclear)"
+                f"stage {self.name!r} settles {', '.join(map(repr, map(str, given)))}: allowed are 'pass', "
+                "'fail' or both (what nobody settles is unclear)"
             )
+        object.__setattr__(self, "settles", frozenset(map(Verdict, given)))
+        object.__setattr__(self, "veto", Verdict.PASS not in self.settles)
 
     @property
     def fingerprint(self) -> str | None:
         """What a certificate is bound to."""
         return getattr(self.check, "fingerprint", None)
+
+    @property
+    def certified(self) -> bool:
+        """Whether its gate holds a certificate that speaks for this very check today."""
+        certificate = self.gate.certificate
+        return certificate is not None and certificate.covers(
+            self.fingerprint, datetime.now(UTC).date()
+        )
+
+    def report(self, found: object, latency_s: float) -> StageReport:
+        """What the verifier returned, as this stage's report.
+
+        Raises:
+            TypeError: it returned something else, which the cascade records as `Status.ERROR`.
+        """
+        if isinstance(found, StageReport):
+            return replace(
+                found,
+                findings=as_findings(found.findings),
+                unpriced=tuple(map(str, found.unpriced)),
+                confidence=found.confidence
+                if found.confidence is not None or found.status is not Status.OK
+                else _confidence(found),
+                latency_s=latency_s,
+                stage=self.name,
+                inline=self.inline,
+                certified=self.certified,
+                veto=self.veto,
+            )
+        findings = as_findings(found)
+        verdict, confidence = _summary(findings)
+        return StageReport(
+            findings,
+            verdict=verdict,
+            confidence=confidence,
+            latency_s=latency_s,
+            stage=self.name,
+            inline=self.inline,
+            certified=self.certified,
+            veto=self.veto,
+        )
 
 
 class Cascade:
@@ -138,7 +187,7 @@ class Cascade:
         ConfigurationError: no stages, or two of one name.
     """
 
-    __slots__ = ("_today", "name", "stages", "strict", "version")
+    __slots__ = ("name", "stages", "strict", "version")
 
     def __init__(
         self,
@@ -197,30 +246,14 @@ class Cascade:
             if stage.inline:
                 found = _run_inline(stage, generation)
             elif not meter.fits(stage.estimate):
-                found = StageReport(
-                    status=Status.OVER_BUDGET, error="the stage does not fit what is left"
-                )
+                found = stage.report(StageReport(status=Status.OVER_BUDGET), 0.0)
             else:
                 found = yield OnWorker(_run_waiting, stage, generation, meter, telemetry, context)
-            certified = stage.gate.certificate is not None and stage.gate.certificate.covers(
-                stage.fingerprint, datetime.now(UTC).date()
-            )
-            found = replace(
-                found,
-                stage=stage.name,
-                inline=stage.inline,
-                certified=certified,
-                veto=Verdict.PASS not in stage.settles,
-            )
             reports.append(found)
             meter.charge(found.cost_usd)
             settled = self._settles(stage, found)
             # No later stage can mend stale or conflicting evidence: it would read the same passage.
-            if settled or any(
-                f.reason in EVIDENCE_PROBLEMS
-                for f in found.findings
-                if f.verdict is not Verdict.PASS
-            ):
+            if settled or (found.verdict is not Verdict.PASS and _evidence_is_bad(found)):
                 break
         last = reports[-1]
         return Report(
@@ -228,10 +261,7 @@ class Cascade:
             last.verdict if settled and last.verdict is not None else Verdict.UNCLEAR,
             confidence=last.confidence if settled else None,
             settled=settled,
-            costs=Costs(
-                verification=add_usd(*[r.cost_usd for r in reports]),
-                unpriced=tuple(dict.fromkeys(name for r in reports for name in r.unpriced)),
-            ),
+            costs=_costs(reports),
             latency_s=time.perf_counter() - started,
             cascade=self.name,
             cascade_version=self.version,
@@ -247,101 +277,141 @@ class Cascade:
         return stage.gate.admits(verdict, found.confidence)
 
 
+def _evidence_is_bad(found: StageReport) -> bool:
+    return any(
+        f.reason in EVIDENCE_PROBLEMS for f in found.findings if f.verdict is not Verdict.PASS
+    )
+
+
 def _run_inline(stage: Stage, generation: Generation) -> StageReport:
     started = time.perf_counter()
     token = verifying.set(True)
     try:
-        found = as_report(stage.check.verify(generation))
+        found = stage.check.verify(generation)
+        return stage.report(found, time.perf_counter() - started)
     except Exception as error:  # noqa: BLE001 - the seam: whatever a check raises is a status
-        found = as_status(error)
+        return stage.report(as_status(error), time.perf_counter() - started)
     finally:
         verifying.reset(token)
-    return replace(found, latency_s=time.perf_counter() - started)
 
 
 async def _run_waiting(
     stage: Stage, generation: Generation, meter: Meter, telemetry: Telemetry, context: Context
 ) -> StageReport:
+    import asyncio  # most of what importing us would cost; it runs by now
+
     started = time.perf_counter()
     token = verifying.set(True)
     try:
         with telemetry.stage(stage.name, context) as span:
+            limit = None if meter.budget.seconds is None else meter.remaining_s
             try:
-                async with asyncio.timeout(
-                    None if meter.budget.seconds is None else meter.remaining_s
-                ):
-                    found = as_report(await _call(stage.check, generation))
+                async with asyncio.timeout(limit):
+                    found = await _call(stage.check, generation)
+                report = stage.report(found, time.perf_counter() - started)
+            except asyncio.CancelledError as error:
+                if (task := asyncio.current_task()) is None or task.cancelling():
+                    raise
+                # Nobody cancelled us: the check let a cancelled task of its own escape.
+                report = stage.report(as_status(error), time.perf_counter() - started)
             except Exception as error:  # noqa: BLE001 - the seam, as above
-                found = as_status(error, out_of_time=meter.remaining_s <= 0)
-            found = replace(found, stage=stage.name, latency_s=time.perf_counter() - started)
-            telemetry.stage_done(span, found)
-            return found
+                failed = as_status(error, out_of_time=meter.remaining_s <= 0)
+                report = stage.report(failed, time.perf_counter() - started)
+            telemetry.stage_done(span, report)
+            return report
     finally:
         verifying.reset(token)
 
 
 async def _call(check: Verifier, generation: Generation) -> object:
-    if inspect.iscoroutinefunction(check.verify):
-        return await check.verify(generation)
-    found = await asyncio.to_thread(check.verify, generation)
+    found: object
+    if is_async(check.verify):
+        found = check.verify(generation)
+    else:
+        found = await worker().in_thread(check.verify, generation)
     return await found if inspect.isawaitable(found) else found
 
 
-def as_report(found: object) -> StageReport:
-    """What a verifier returned, as a stage report.
+def as_findings(found: object) -> tuple[Finding, ...]:
+    """What a verifier returned, as findings.
 
     Raises:
-        TypeError: it returned something else, which the cascade records as `Status.ERROR`.
+        TypeError: it returned something else.
     """
-    if isinstance(found, StageReport):
-        report = found
-    else:
-        if isinstance(found, Coroutine):
-            found.close()
-            raise TypeError("a verifier declared as a plain function returned a coroutine")
-        findings = (found,) if isinstance(found, Finding) else found
-        if not isinstance(findings, Iterable) or isinstance(findings, (str, bytes)):
-            raise TypeError(f"a verifier returned {type(found).__name__}, not findings")
-        findings = tuple(findings)
-        for finding in findings:
-            if not isinstance(finding, Finding):
-                raise TypeError(
-                    f"a verifier returned a {type(finding).__name__} among its findings"
-                )
-        report = StageReport(findings)
-    if report.confidence is None and report.status is Status.OK:
-        report = replace(report, confidence=_confidence(report))
-    return report
+    if isinstance(found, Finding):
+        return (found,)
+    if isinstance(found, Coroutine):
+        found.close()
+        raise TypeError("a verifier declared as a plain function returned a coroutine")
+    if not isinstance(found, Iterable) or isinstance(found, (str, bytes)):
+        raise TypeError(f"a verifier returned {type(found).__name__}, not findings")
+    findings = tuple(found)
+    for finding in findings:
+        if not isinstance(finding, Finding):
+            raise TypeError(f"a verifier returned a {type(finding).__name__} among its findings")
+    return findings
+
+
+def _summary(findings: tuple[Finding, ...]) -> tuple[Verdict, float | None]:
+    """The verdict findings add up to (see `combine`), and how sure they are of it.
+
+    A pass is as sure as its least sure criterion, a fail as its surest failure. The confidence is
+    unknown if a finding it rests on does not say. One loop, since it runs on the caller's thread.
+    """
+    verdict = Verdict.PASS if findings else Verdict.UNCLEAR
+    passing: float | None = 1.0
+    failing: float | None = None
+    for finding in findings:
+        score = finding.score
+        if finding.verdict is Verdict.PASS:
+            if score is None or passing is None:
+                passing = None
+            elif score < passing:
+                passing = score
+        elif finding.verdict is Verdict.FAIL:
+            verdict = Verdict.FAIL
+            if score is not None and (failing is None or 1.0 - score > failing):
+                failing = 1.0 - score
+        elif verdict is Verdict.PASS:
+            verdict = Verdict.UNCLEAR
+    if verdict is Verdict.PASS:
+        return verdict, passing
+    return verdict, failing if verdict is Verdict.FAIL else None
 
 
 def _confidence(report: StageReport) -> float | None:
-    """How sure the findings are of the verdict they add up to; unknown if one of them does not say."""
-    if report.verdict is Verdict.PASS:
-        scores = [f.score for f in report.findings]
-        known = [s for s in scores if s is not None]
-        return min(known) if known and len(known) == len(scores) else None
-    if report.verdict is Verdict.FAIL:
-        failed = [f.score for f in report.findings if f.verdict is Verdict.FAIL]
-        known = [1.0 - s for s in failed if s is not None]
-        return max(known) if known else None
-    return None
+    """The findings' own confidence, where it is one in the verdict that the stage reports."""
+    verdict, confidence = _summary(report.findings)
+    return confidence if verdict is report.verdict else None
+
+
+_FREE = Costs()
+
+
+def _costs(reports: list[StageReport]) -> Costs:
+    if not any([r.cost_usd != 0.0 or r.unpriced for r in reports]):
+        return _FREE
+    return Costs(
+        verification=add_usd(*[r.cost_usd for r in reports]),
+        unpriced=tuple(dict.fromkeys(name for r in reports for name in r.unpriced)),
+    )
 
 
 _STATUS: tuple[tuple[type[BaseException], Status], ...] = (
     (Refused, Status.REFUSED),
     (OverBudget, Status.OVER_BUDGET),
-    ((Unavailable), Status.UNAVAILABLE),
+    (Unavailable, Status.UNAVAILABLE),
     (TimeoutError, Status.UNAVAILABLE),
     (ConnectionError, Status.UNAVAILABLE),
 )
 
 
-def as_status(error: Exception, *, out_of_time: bool = False) -> StageReport:
+def as_status(error: BaseException, *, out_of_time: bool = False) -> StageReport:
     """A check that raised, as a check that did not run."""
     if out_of_time and isinstance(error, TimeoutError):
         status = Status.OVER_BUDGET
     else:
         status = next((s for kind, s in _STATUS if isinstance(error, kind)), Status.ERROR)
     return StageReport(
-        status=status, error=describe(error), cost_usd=getattr(error, "cost_usd", 0.0)
+        status=status, error=describe(error), cost_usd=known_usd(getattr(error, "cost_usd", 0.0))
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 
 if TYPE_CHECKING:
-    from aucert_otel.harness import Outcome
+    from aucert_otel.outcome import Outcome
 
 
 class AucertError(Exception):

@@ -7,9 +7,11 @@ carried by reference, since an application's objects may hold locks, sockets or 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import date
 from typing import Any
+
+from aucert_otel.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +112,34 @@ class Generation:
     def value(self) -> Any:
         """What the application receives when this answer ships: ``raw`` if given, else the text."""
         return self.output if self.raw is None else self.raw
+
+
+KNOWN = frozenset(each.name for each in fields(Generation)) - {"output", "raw"}
+"""What may be known of an answer before it is written."""
+
+
+def check_known(known: Mapping[str, Any], place: str) -> None:
+    """Refuse fields that a generation does not have, before anybody pays for an answer.
+
+    Raises:
+        ConfigurationError: there is one.
+    """
+    if not KNOWN.issuperset(known):
+        raise ConfigurationError(
+            f"{place} was given {', '.join(sorted(known.keys() - KNOWN))}, which a Generation does not "
+            f"have: allowed are {', '.join(sorted(KNOWN))}"
+        )
+
+
+def with_known(generation: Generation, known: Mapping[str, Any]) -> Generation:
+    """A generation with what it leaves open filled in; what it says itself stands."""
+    missing = {
+        name: value
+        for name, value in known.items()
+        if (own := getattr(generation, name)) is None
+        or (name in ("messages", "images", "metadata") and not own)
+    }
+    return replace(generation, **missing) if missing else generation
 
 
 TRUNCATED = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "MAX_TOKENS"})

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
@@ -22,7 +22,7 @@ from aucert_otel.audit import AuditSink, AuditWriter, record_of_outcome
 from aucert_otel.audit.record import Mode
 from aucert_otel.background import current_worker, worker
 from aucert_otel.budget import Budget, Meter
-from aucert_otel.cascade import Cascade, Stage, as_report
+from aucert_otel.cascade import Cascade, Stage
 from aucert_otel.generation import Generation
 from aucert_otel.outcome import Outcome
 from aucert_otel.rounds import Flow, Generate, Policy, Pricer, Rounds, Task
@@ -157,9 +157,10 @@ class Harness:
                 return False
             sampling = self.sampling
             probability = sampling.probability(generation)
-            if sampling.always_on_failed_rule and 0.0 < probability < 1.0:
-                failed = self._fails_a_rule(generation)
-                probability = sampling.probability(generation, failed_rule=failed)
+            if sampling.always_on_failed_rule:
+                failing = sampling.probability(generation, failed_rule=True)
+                if failing > probability and self._fails_a_rule(generation):
+                    probability = failing
             if chosen(probability, context):
                 context = otel_context.get_current() if context is None else context
                 return worker().offer(partial(self._sampled, generation, context, probability))
@@ -171,13 +172,17 @@ class Harness:
         self._recorded(outcome, "sampled", probability)
 
     def _fails_a_rule(self, generation: Generation) -> bool:
-        for stage in self.cascade.stages:
-            if not stage.inline:
-                break
-            with Guard("sampling rule"):
-                if as_report(stage.check.verify(generation)).verdict is Verdict.FAIL:
-                    return True
-        return False
+        token = verifying.set(True)
+        try:
+            for stage in self.cascade.stages:
+                if not stage.inline:
+                    break
+                with Guard("sampling rule"):
+                    if stage.report(stage.check.verify(generation), 0.0).verdict is Verdict.FAIL:
+                        return True
+            return False
+        finally:
+            verifying.reset(token)
 
     def flush(self, timeout: float = 5.0) -> bool:
         """Wait for what was submitted, its audit records and its spans, up to ``timeout`` seconds.
@@ -187,14 +192,14 @@ class Harness:
             makes it late: the deadline is kept here, since exporters do not keep theirs.
         """
         deadline = time.monotonic() + timeout
-        done = False
         with _GUARD:
             running = current_worker()
             done = running is None or running.flush(timeout)
             if self.audit is not None:
                 done = self.audit.flush(max(0.0, deadline - time.monotonic())) and done
-            done = flush_providers(max(0.0, deadline - time.monotonic())) and done
-        return done
+            given = self.telemetry.instruments.providers
+            return flush_providers(max(0.0, deadline - time.monotonic()), given) and done
+        return False
 
     def close(self, timeout: float = 5.0) -> bool:
         """`flush`, then close the audit log."""
@@ -204,7 +209,16 @@ class Harness:
                 self.audit.close(timeout)
         return done
 
-    def __enter__(self) -> Harness:
+    def __getstate__(self) -> dict[str, Any]:
+        for what, live in (("audit log", self.audit), ("telemetry", self._own_telemetry)):
+            if live is not None:
+                raise TypeError(
+                    f"a harness with its own {what} cannot be pickled: that holds files, threads or "
+                    "providers; build the harness in the process that uses it"
+                )
+        return self.__dict__
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(

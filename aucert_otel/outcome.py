@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias
 
+from opentelemetry.trace import SpanContext, format_span_id, format_trace_id
+
 from aucert_otel.action import Action, Decision
 from aucert_otel.generation import Generation
 from aucert_otel.repair import RepairRecord, RepairRequest
@@ -42,8 +44,18 @@ class Outcome:
     repair: RepairRecord | None = None
     request: RepairRequest | None = None
     costs: Costs = field(default_factory=Costs)
-    trace_id: str | None = None
-    span_id: str | None = None
+    span_context: SpanContext | None = field(default=None, repr=False)
+    """The verify span of the last round; ``None`` where nothing is traced."""
+
+    @property
+    def trace_id(self) -> str | None:
+        """The trace the verdict is on, as 32 hex digits."""
+        return None if self.span_context is None else format_trace_id(self.span_context.trace_id)
+
+    @property
+    def span_id(self) -> str | None:
+        """The verify span, as 16 hex digits."""
+        return None if self.span_context is None else format_span_id(self.span_context.span_id)
 
     @property
     def action(self) -> Action:

@@ -47,6 +47,11 @@ class RepairRequest:
     ceiling_factor: float = 1.0
     instruction: str = FIX_ONLY
 
+    @property
+    def criteria(self) -> list[str]:
+        """The criteria that failed, each once."""
+        return list(dict.fromkeys(failure.criterion for failure in self.failed))
+
     def to_dict(self) -> dict[str, Any]:
         """The request as plain JSON data, in the shape the generator's prompt can embed."""
         return {

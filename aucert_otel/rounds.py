@@ -20,12 +20,12 @@ from aucert_otel._safe import Guard
 from aucert_otel.action import TABLE, Action, Decision, Row, Situation, decide
 from aucert_otel.budget import Estimate, Meter
 from aucert_otel.cascade import Cascade
-from aucert_otel.generation import Generation
+from aucert_otel.generation import Generation, check_known, with_known
 from aucert_otel.outcome import Draft, Outcome
 from aucert_otel.repair import RepairRecord, RepairRequest, repair_request
 from aucert_otel.telemetry import Telemetry, names
 from aucert_otel.telemetry.attributes import Attributes
-from aucert_otel.verdict import Costs, Report, add_usd
+from aucert_otel.verdict import Costs, Report, add_usd, known_usd
 
 
 Generate: TypeAlias = Callable[
@@ -37,6 +37,9 @@ Pricer: TypeAlias = Callable[[Generation], float | None]
 """What writing an answer cost, in US dollars; ``None`` where nobody knows."""
 
 Flow: TypeAlias = Generator[Effect[Any], Any, Outcome]
+
+_PRICE = Guard("price")
+_TABLE = Guard("action table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +65,25 @@ class Task:
     can_repair: bool = True
     known: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        check_known(self.known, "run()")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(slots=True)
+class _Call:
+    """A task under way: its meter, and the span its next draft belongs under."""
+
+    task: Task
+    meter: Meter
+    context: Context
+
+
+@dataclass(slots=True)
 class _Round:
-    """One draft, checked, with its verify span still open for the action."""
+    """One draft, checked, with its verify span still open for the action.
+
+    (Not frozen: it never leaves this module, and freezing triples what it costs to make one.)
+    """
 
     generation: Generation
     report: Report
@@ -88,7 +106,7 @@ class Rounds:
 
     def verify(self, generation: Generation, meter: Meter, context: Context | None = None) -> Flow:
         """Check a finished answer and say what to do about it."""
-        done = yield from self._check(generation, meter, context, 0.0)
+        done = yield from self._check(generation, meter, context, self._priced(generation))
         decision = self._decide(self._situation(done, meter, can_repair=True, can_escalate=False))
         costs = self._costs(done)
         self._send(done, decision, costs)
@@ -101,21 +119,17 @@ class Rounds:
         """Have an answer written, check it, and do the one thing the table says."""
         root = self.telemetry.start(names.SPAN_GENERATE, None, name)
         try:
-            context = trace.set_span_in_context(root)
-            first = yield from self._round(task.generate, None, task, meter, context)
+            call = _Call(task, meter, trace.set_span_in_context(root))
+            first = yield from self._round(call, task.generate)
             situation = self._situation(
                 first, meter, can_repair=task.can_repair, can_escalate=task.escalate is not None
             )
-            decision = self._decide(situation)
+            decision = _doable(self._decide(situation), task)
             costs = self._costs(first)
             attributes = self._send(first, decision, costs)
-            if decision.action is Action.REPAIR:
-                outcome, attributes = yield from self._repair(
-                    task, meter, context, first, situation, attributes
-                )
-            elif decision.action is Action.ESCALATE and task.escalate is not None:
-                outcome, attributes = yield from self._escalate(
-                    task.escalate, task, meter, context, first, situation, attributes
+            if decision.action in (Action.REPAIR, Action.ESCALATE):
+                outcome, attributes = yield from self._again(
+                    call, first, situation, decision, attributes
                 )
             else:
                 outcome = _outcome(first, decision, costs)
@@ -126,26 +140,32 @@ class Rounds:
         return outcome
 
     def _round(
-        self,
-        generate: Generate,
-        request: RepairRequest | None,
-        task: Task,
-        meter: Meter,
-        context: Context,
+        self, call: _Call, generate: Generate, request: RepairRequest | None = None
     ) -> Generator[Effect[Any], Any, _Round]:
         started = time.monotonic()
-        written = yield InCaller(context, generate, request)
+        written = yield InCaller(call.context, generate, request)
         if isinstance(written, str):
-            written = Generation(written, **task.known)
-        if not isinstance(written, Generation):
+            written = Generation(written, **call.task.known)
+        elif isinstance(written, Generation):
+            written = with_known(written, call.task.known)
+        else:
             raise TypeError(
                 f"the generate function returned {type(written).__name__}: return the answer's text, "
                 "or a Generation (with the native object as raw=...)"
             )
-        return (yield from self._check(written, meter, context, time.monotonic() - started))
+        seconds = time.monotonic() - started
+        cost = self._priced(written)
+        if request is not None:  # the budget is for verification and repair
+            call.meter.charge(cost)
+        return (yield from self._check(written, call.meter, call.context, cost, seconds))
 
     def _check(
-        self, generation: Generation, meter: Meter, context: Context | None, seconds: float
+        self,
+        generation: Generation,
+        meter: Meter,
+        context: Context | None,
+        cost: float | None,
+        seconds: float = 0.0,
     ) -> Generator[Effect[Any], Any, _Round]:
         span = self.telemetry.start(names.SPAN_VERIFY, context, self.cascade.name)
         try:
@@ -155,120 +175,79 @@ class Rounds:
         except BaseException as error:
             self.telemetry.fail(span, error)
             raise
-        cost: float | None = None
-        with Guard("price"):
-            cost = self.price(generation)
         return _Round(generation, report, span, seconds + report.latency_s, cost)
 
-    def _repair(
+    def _priced(self, generation: Generation) -> float | None:
+        with _PRICE:
+            return known_usd(self.price(generation))
+        return None
+
+    def _again(
         self,
-        task: Task,
-        meter: Meter,
-        context: Context,
+        call: _Call,
         first: _Round,
         situation: Situation,
+        decision: Decision,
         attributes: Attributes,
     ) -> Generator[Effect[Any], Any, tuple[Outcome, Attributes]]:
-        request = repair_request(first.generation, first.report)
-        criteria = list(dict.fromkeys(f.criterion for f in request.failed))
+        """The one further round: a repair, or a fresh answer from the stronger generator."""
+        repairing = decision.action is Action.REPAIR
+        request = repair_request(first.generation, first.report) if repairing else None
+        generate = call.task.generate if repairing else call.task.escalate or call.task.generate
+        name = names.SPAN_REPAIR if repairing else names.SPAN_ESCALATE
+        span = self.telemetry.start(name, call.context)
+        inner = replace(call, context=trace.set_span_in_context(span, call.context))
         started = time.monotonic()
-        span = self.telemetry.start(names.SPAN_REPAIR, context)
-        second = yield from self._second(span, task.generate, request, task, meter, context)
-        final = self._after(situation, second)
-        result = (
-            "error" if second is None else "passed" if final.action is Action.SHIP else "failed"
-        )
-        record = RepairRecord(
-            request.failed,
-            result,
-            cost_usd=None if second is None else second.cost_usd,
-            seconds=time.monotonic() - started,
-        )
-        self.telemetry.repaired(criteria, result, self.cascade.name)
-        outcome, attributes = self._finish(first, second, final, attributes, record)
-        self.telemetry.end(
-            span,
-            {
-                names.REPAIR_OUTCOME: result,
-                names.REPAIR_CRITERIA: [self.telemetry.label(c) for c in criteria],
-                names.ACTION: final.action.value,
-            },
-        )
-        return outcome, attributes
-
-    def _escalate(
-        self,
-        escalate: Generate,
-        task: Task,
-        meter: Meter,
-        context: Context,
-        first: _Round,
-        situation: Situation,
-        attributes: Attributes,
-    ) -> Generator[Effect[Any], Any, tuple[Outcome, Attributes]]:
-        span = self.telemetry.start(names.SPAN_ESCALATE, context)
-        second = yield from self._second(span, escalate, None, task, meter, context)
-        final = self._after(situation, second)
-        outcome, attributes = self._finish(first, second, final, attributes)
-        self.telemetry.end(span, {names.ACTION: final.action.value})
-        return outcome, attributes
-
-    def _second(
-        self,
-        span: Span,
-        generate: Generate,
-        request: RepairRequest | None,
-        task: Task,
-        meter: Meter,
-        context: Context,
-    ) -> Generator[Effect[Any], Any, _Round | None]:
-        """The one further round. A generator that fails here is no reason to fail the application:
-        there is a first draft, and a person to look at it.
-        """
-        inner = trace.set_span_in_context(span, context)
+        second: _Round | None = None
+        failed: Attributes = {}
         try:
-            return (yield from self._round(generate, request, task, meter, inner))
-        except Exception as error:  # noqa: BLE001 - see above; cancellation is no Exception
-            span.set_attribute(names.ERROR_TYPE, type(error).__qualname__)
-            return None
+            second = yield from self._round(inner, generate, request)
+        except Exception as error:  # noqa: BLE001 - there is a first draft, and a person to look at it
+            failed = {names.ERROR_TYPE: type(error).__qualname__}
         except BaseException as error:
             self.telemetry.fail(span, error)
             raise
-
-    def _finish(
-        self,
-        first: _Round,
-        second: _Round | None,
-        final: Decision,
-        attributes: Attributes,
-        repair: RepairRecord | None = None,
-    ) -> tuple[Outcome, Attributes]:
-        costs = self._costs(first, second)
-        result = repair.outcome if repair else None
+        final = self._after(situation, second)
+        record = None
+        if request is not None:
+            record = self._record(request, second, final, time.monotonic() - started)
+            failed[names.REPAIR_OUTCOME] = record.outcome
+            failed[names.REPAIR_CRITERIA] = [self.telemetry.label(c) for c in request.criteria]
+        costs = self._costs(first, second, again=True)
         if second is not None:
-            attributes = self._send(second, final, costs, result)
+            attributes = self._send(second, final, costs, record.outcome if record else None)
         else:
-            attributes = {
-                **attributes,
-                names.ACTION: final.action.value,
-                names.ACTION_ROW: final.row,
-                **({names.REPAIR_OUTCOME: result} if result else {}),
-            }
+            attributes = {**attributes, names.ACTION_ROW: final.row, **failed}
+            attributes[names.ACTION] = final.action.value
+        self.telemetry.end(span, {**failed, names.ACTION: final.action.value})
         draft = Draft(first.generation, first.report)
-        outcome = _outcome(second or first, final, costs, first=draft, repair=repair)
+        outcome = _outcome(second or first, final, costs, first=draft, repair=record)
         return outcome, attributes
+
+    def _record(
+        self, request: RepairRequest, second: _Round | None, final: Decision, seconds: float
+    ) -> RepairRecord:
+        if second is None:
+            result = "error"
+        else:
+            result = "passed" if final.action is Action.SHIP else "failed"
+        self.telemetry.repaired(request.criteria, result, self.cascade.name)
+        cost = None if second is None else second.cost_usd
+        return RepairRecord(request.failed, result, cost_usd=cost, seconds=seconds)
 
     def _situation(
         self, done: _Round, meter: Meter, *, can_repair: bool, can_escalate: bool
     ) -> Situation:
-        # A further round is expected to take what this one took.
-        whole = Estimate(add_usd(done.cost_usd, done.report.costs.verification), done.seconds)
+        fits = meter.unlimited
+        if not fits:  # a further round is expected to take what this one took
+            cost = add_usd(done.cost_usd, done.report.costs.verification)
+            fits = meter.fits(Estimate(cost, done.seconds))
         return Situation(
             done.report,
             can_repair=can_repair,
             can_escalate=can_escalate,
-            round_fits=meter.fits(whole),
-            time_left=meter.remaining_s > 0,
+            round_fits=fits,
+            time_left=meter.unlimited or meter.remaining_s > 0,
             fail_open=self.policy.fail_open,
         )
 
@@ -281,22 +260,28 @@ class Rounds:
         return decision
 
     def _decide(self, situation: Situation) -> Decision:
-        with Guard("action table"):
+        with _TABLE:
             return decide(situation, self.policy.table)
         return Decision(Action.PERSON, "table_error", "the action table itself failed")
 
     @staticmethod
-    def _costs(first: _Round, second: _Round | None = None) -> Costs:
+    def _costs(first: _Round, second: _Round | None = None, *, again: bool = False) -> Costs:
+        found = first.report.costs
+        if second is None and not again and first.cost_usd is not None and not found.unpriced:
+            return Costs(verification=found.verification, generation=first.cost_usd)
         rounds = [first] if second is None else [first, second]
         unpriced: list[str] = []
         for done in rounds:
             unpriced += done.report.costs.unpriced
             if done.cost_usd is None:
                 unpriced.append(done.generation.model or "generation")
+        if again and second is None:  # whoever wrote it raised, and may have been paid all the same
+            unpriced.append(first.generation.model or "generation")
+        further = second.cost_usd if second is not None else None if again else 0.0
         return Costs(
             verification=add_usd(*[done.report.costs.verification for done in rounds]),
             generation=first.cost_usd,
-            repair=0.0 if second is None else second.cost_usd,
+            repair=further,
             unpriced=tuple(dict.fromkeys(unpriced)),
         )
 
@@ -306,7 +291,7 @@ class Rounds:
         return self.telemetry.verified(
             done.span,
             done.report,
-            action=decision.action.value,
+            action=decision.action._value_,
             row=decision.row,
             tenant=done.generation.tenant,
             mode=self.mode,
@@ -314,6 +299,16 @@ class Rounds:
             repair_outcome=repair_outcome,
             costs=costs,
         )
+
+
+def _doable(decision: Decision, task: Task) -> Decision:
+    """A custom table may ask for what this call has nobody for; then a person decides."""
+    if (decision.action is Action.REPAIR and not task.can_repair) or (
+        decision.action is Action.ESCALATE and task.escalate is None
+    ):
+        why = f"{decision.why}, but this call has nobody to {decision.action.value}"
+        return Decision(Action.PERSON, decision.row, why)
+    return decision
 
 
 def _outcome(
@@ -326,7 +321,6 @@ def _outcome(
     request: RepairRequest | None = None,
 ) -> Outcome:
     context = done.span.get_span_context()
-    valid = context.is_valid
     return Outcome(
         done.generation,
         done.report,
@@ -335,6 +329,5 @@ def _outcome(
         repair=repair,
         request=request,
         costs=costs,
-        trace_id=trace.format_trace_id(context.trace_id) if valid else None,
-        span_id=trace.format_span_id(context.span_id) if valid else None,
+        span_context=context if context.is_valid else None,
     )

@@ -77,5 +77,5 @@ def chosen(probability: float, context: Context | None = None) -> bool:
     if probability <= 0.0:
         return False
     trace_id = trace.get_current_span(context).get_span_context().trace_id
-    draw = trace_id & (_SPACE - 1) if trace_id else random.getrandbits(64)  # noqa: S311 - sampling, not security
+    draw = trace_id & (_SPACE - 1) if trace_id else random.getrandbits(64)
     return draw < round(probability * _SPACE)

@@ -6,6 +6,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
+from typing import Any, TypeVar
+
+
+Word = TypeVar("Word", bound=StrEnum)
 
 
 class Verdict(StrEnum):
@@ -90,8 +94,9 @@ class Finding:
         measures: The raw numbers behind the verdict, such as ``{"contradiction": 0.996}``.
 
     Raises:
-        ValueError: ``score`` is not a number in [0, 1], or a finding that is not a pass names no
-            ``reason``.
+        ValueError: ``score`` is not a number in [0, 1], a verdict or reason is not in its
+            vocabulary, or a finding that is not a pass names no ``reason``.
+        TypeError: another field is not of its type.
     """
 
     criterion: str
@@ -111,11 +116,29 @@ class Finding:
                 f"Finding({self.criterion!r}).score is {self.score!r}: a score is the probability "
                 "that the criterion holds, in [0, 1], or None"
             )
+        # Findings come from other people's checks, and what a judge's reply was parsed into is not
+        # what its author believes. A word outside the vocabulary must never read as a pass.
+        if type(self.verdict) is not Verdict:
+            _set(self, "verdict", _word(Verdict, self.verdict, f"{self._place}.verdict"))
+        if self.reason is not None and type(self.reason) is not Reason:
+            _set(self, "reason", _word(Reason, self.reason, f"{self._place}.reason"))
+        if self.evidence or type(self.evidence) is not tuple:
+            _set(self, "evidence", _evidence(self.evidence, self._place))
+        if not isinstance(self.criterion, str):
+            raise _wrong(f"{self._place}.criterion", self.criterion, "its name, a text")
+        if not (self.claim is None or isinstance(self.claim, str)):
+            raise _wrong(f"{self._place}.claim", self.claim, "the sentence, a text, or None")
+        if self.measures and not isinstance(self.measures, Mapping):
+            raise _wrong(f"{self._place}.measures", self.measures, "numbers by name")
         if self.verdict is not Verdict.PASS and self.reason is None:
             raise ValueError(
                 f"Finding({self.criterion!r}) is {self.verdict.value!r} without a reason: name one of "
                 + ", ".join(Reason)
             )
+
+    @property
+    def _place(self) -> str:
+        return f"Finding({self.criterion!r})"
 
     @property
     def subject(self) -> str:
@@ -126,6 +149,29 @@ class Finding:
         if self.claim is None:
             return f"criterion:{self.criterion}"
         return " ".join(self.claim.casefold().split()).strip(" .!?\"'")
+
+
+_set = object.__setattr__
+
+
+def _word(vocabulary: type[Word], value: Any, place: str) -> Word:
+    try:
+        return vocabulary(value)
+    except ValueError:
+        allowed = ", ".join(vocabulary)
+        raise ValueError(f"{place} is {value!r}: allowed are {allowed}") from None
+
+
+def _wrong(place: str, value: object, mend: str) -> TypeError:
+    return TypeError(f"{place} is {type(value).__name__}: give {mend}")
+
+
+def _evidence(given: Any, place: str) -> tuple[Evidence, ...]:
+    facts = (given,) if isinstance(given, Evidence) else tuple(given)
+    for fact in facts:
+        if not isinstance(fact, Evidence):
+            raise _wrong(f"an item of {place}.evidence", fact, "Evidence(text, ...)")
+    return facts
 
 
 def combine(findings: Iterable[Finding]) -> Verdict:
@@ -156,6 +202,10 @@ class StageReport:
 
     ``verdict`` defaults to what the findings add up to. With a ``status`` other than `Status.OK`
     it is always `Verdict.UNCLEAR`: a check that did not run has no opinion.
+
+    Raises:
+        ValueError: ``confidence`` is not in [0, 1], ``cost_usd`` is not a finite amount from 0 up,
+            or a verdict or status is not in its vocabulary.
     """
 
     findings: tuple[Finding, ...] = ()
@@ -180,11 +230,19 @@ class StageReport:
     """It may only reject: no later stage makes up for its absence."""
 
     def __post_init__(self) -> None:
+        if type(self.status) is not Status:
+            _set(self, "status", _word(Status, self.status, "StageReport.status"))
         if self.status is not Status.OK:
-            object.__setattr__(self, "verdict", Verdict.UNCLEAR)
-            object.__setattr__(self, "confidence", None)
+            _set(self, "verdict", Verdict.UNCLEAR)
+            _set(self, "confidence", None)
         elif self.verdict is None:
-            object.__setattr__(self, "verdict", combine(self.findings))
+            _set(self, "verdict", combine(self.findings))
+        elif type(self.verdict) is not Verdict:
+            _set(self, "verdict", _word(Verdict, self.verdict, "StageReport.verdict"))
+        if self.cost_usd is not None and not 0.0 <= self.cost_usd < math.inf:
+            raise ValueError(
+                f"StageReport.cost_usd is {self.cost_usd!r}: give US dollars from 0 up, or None where nobody knows"
+            )
         if self.confidence is not None and not 0.0 <= self.confidence <= 1.0:
             raise ValueError(f"StageReport.confidence is {self.confidence!r}: it must be in [0, 1]")
 
@@ -204,10 +262,21 @@ class Costs:
         return add_usd(self.verification, self.generation, self.repair)
 
 
+def known_usd(amount: object) -> float | None:
+    """An amount somebody else reported, or ``None`` if it is none: not finite, negative, no number."""
+    if isinstance(amount, (int, float)) and 0.0 <= amount < math.inf:
+        return float(amount)
+    return None
+
+
 def add_usd(*parts: float | None) -> float | None:
     """Sum dollar amounts; unknown if any part is."""
-    known = [part for part in parts if part is not None]
-    return math.fsum(known) if len(known) == len(parts) else None
+    total = 0.0
+    for part in parts:
+        if part is None:
+            return None
+        total += part
+    return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +296,45 @@ class Report:
     certified: bool = False
     """The stage that settled it holds a certificate that is valid for it today."""
 
+    findings: tuple[Finding, ...] = field(init=False, repr=False, compare=False)
+    """The findings that stand: for every criterion, those of the latest stage that judged it.
+
+    A later stage speaks for the criteria it names; what it does not name stands as it was.
+    """
+    failed: tuple[Finding, ...] = field(init=False, repr=False, compare=False)
+    """The standing findings that failed."""
+    unclear: tuple[Finding, ...] = field(init=False, repr=False, compare=False)
+    """The standing findings nobody could settle."""
+    missing: tuple[StageReport, ...] = field(init=False, repr=False, compare=False)
+    """Planned checks that did not run and that no later stage made up for.
+
+    A stage that may settle an answer is one of several ways to a verdict, so a later stage that
+    settles makes up for it. A stage that may only veto asks something nobody else asks.
+    """
+
+    def __post_init__(self) -> None:
+        # Derived once: the action table and the telemetry each read these several times.
+        findings = standing(self.stages)
+        failed: tuple[Finding, ...] = ()
+        unclear: tuple[Finding, ...] = ()
+        for finding in findings:
+            if finding.verdict is Verdict.PASS:
+                continue
+            if finding.verdict is Verdict.FAIL:
+                failed += (finding,)
+            else:
+                unclear += (finding,)
+        missing: tuple[StageReport, ...] = ()
+        for stage in self.stages:
+            if stage.status is not Status.OK and stage.status.did_not_run:
+                if stage.veto or not self.settled:
+                    missing += (stage,)
+        derive = object.__setattr__
+        derive(self, "findings", findings)
+        derive(self, "failed", failed)
+        derive(self, "unclear", unclear)
+        derive(self, "missing", missing)
+
     @property
     def stage_reached(self) -> int:
         """The last stage that was started, counted from 1; 0 if there was none."""
@@ -237,41 +345,20 @@ class Report:
         """The name of the last stage that was started."""
         return self.stages[-1].stage if self.stages else ""
 
-    @property
-    def findings(self) -> tuple[Finding, ...]:
-        """The findings that stand: for every criterion, those of the latest stage that judged it.
 
-        A later stage speaks for the criteria it names; what it does not name stands as it was.
-        """
-        if len(self.stages) == 1:  # the common case, on the caller's clock
-            return self.stages[0].findings
-        standing: dict[str, tuple[Finding, ...]] = {}
-        for stage in self.stages:
-            by_criterion: dict[str, list[Finding]] = {}
-            for finding in stage.findings:
-                by_criterion.setdefault(finding.criterion, []).append(finding)
-            standing.update({name: tuple(found) for name, found in by_criterion.items()})
-        return tuple(finding for found in standing.values() for finding in found)
+def standing(stages: tuple[StageReport, ...]) -> tuple[Finding, ...]:
+    """For every criterion, the findings of the latest stage that judged it.
 
-    @property
-    def failed(self) -> tuple[Finding, ...]:
-        """The standing findings that failed."""
-        return tuple(f for f in self.findings if f.verdict is Verdict.FAIL)
-
-    @property
-    def unclear(self) -> tuple[Finding, ...]:
-        """The standing findings nobody could settle."""
-        return tuple(f for f in self.findings if f.verdict is Verdict.UNCLEAR)
-
-    @property
-    def missing(self) -> tuple[StageReport, ...]:
-        """Planned checks that did not run and that no later stage made up for.
-
-        A stage that may settle an answer is one of several ways to a verdict, so a later stage
-        that settles makes up for it. A stage that may only veto asks something nobody else asks.
-        """
-        return tuple(
-            stage
-            for stage in self.stages
-            if stage.status.did_not_run and (stage.veto or not self.settled)
-        )
+    A stage that broke on its way may still speak against the answer, never for it.
+    """
+    if len(stages) == 1 and stages[0].status is Status.OK:  # the common case, on the caller's clock
+        return stages[0].findings
+    latest: dict[str, list[Finding]] = {}
+    for stage in stages:
+        fresh: dict[str, list[Finding]] = {}
+        for finding in stage.findings:
+            if stage.status is not Status.OK and finding.verdict is Verdict.PASS:
+                continue
+            fresh.setdefault(finding.criterion, []).append(finding)
+        latest.update(fresh)
+    return tuple(finding for found in latest.values() for finding in found)

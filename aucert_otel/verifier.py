@@ -73,6 +73,10 @@ def as_verifier(check: Verifier | VerifierFunction) -> Verifier:
     Raises:
         ConfigurationError: it is neither.
     """
+    if isinstance(check, type):  # it has the methods of a verifier, but nobody to call them on
+        raise ConfigurationError(
+            f"{check.__name__} is a class, not a verifier: make one with {check.__name__}(...)"
+        )
     if isinstance(check, Verifier):
         return check
     if callable(check):
@@ -84,8 +88,13 @@ def as_verifier(check: Verifier | VerifierFunction) -> Verifier:
 
 def waits(verifier: Verifier) -> bool:
     """Whether a verifier must leave the caller's thread: it is asynchronous, or says it blocks."""
-    return bool(getattr(verifier, "blocking", False)) or inspect.iscoroutinefunction(
-        verifier.verify
+    return bool(getattr(verifier, "blocking", False)) or is_async(verifier.verify)
+
+
+def is_async(function: Callable[..., object]) -> bool:
+    """Whether calling it gives a coroutine: a coroutine function, or an object that calls like one."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        getattr(function, "__call__", None)  # noqa: B004 - its kind is asked for, not whether it is there
     )
 
 
@@ -93,7 +102,8 @@ def load_verifier(name: str, **options: Any) -> Verifier:
     """Build a registered verifier from its options.
 
     Raises:
-        ConfigurationError: no verifier has that name, or its options do not fit.
+        ConfigurationError: no verifier has that name, two packages claim it, it cannot be
+            imported, or its options do not fit.
     """
     from importlib.metadata import entry_points
 
@@ -104,7 +114,18 @@ def load_verifier(name: str, **options: Any) -> Verifier:
             f"no verifier is called {name!r}: known are {known or 'none'} "
             f"(a package registers one under the entry point group {ENTRY_POINT_GROUP!r})"
         )
-    factory = next(iter(found)).load()
+    if len({entry.value for entry in found}) > 1:
+        packages = sorted({entry.dist.name if entry.dist else entry.value for entry in found})
+        raise ConfigurationError(
+            f"two packages register a verifier called {name!r}: {', '.join(packages)}; uninstall one"
+        )
+    entry = next(iter(found))
+    try:
+        factory = entry.load()
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"verifier {name!r} cannot be imported from {entry.value!r}: {error}"
+        ) from error
     try:
         return as_verifier(factory(**options))
     except TypeError as error:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aucert_otel.telemetry import names
 from aucert_otel.telemetry.boundary import MAX_ITEMS, AttributeValue
-from aucert_otel.verdict import Costs, Finding, Report, StageReport, Verdict
+from aucert_otel.verdict import Costs, Finding, Report, StageReport, Status, Verdict
 
 
 if TYPE_CHECKING:
@@ -17,8 +19,50 @@ if TYPE_CHECKING:
 Attributes = dict[str, AttributeValue]
 
 
+ShapeKey = tuple[tuple[str, str, str | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Which criteria passed, failed or stayed unclear, and why: the same few over and over."""
+
+    key: ShapeKey = ()
+    """The findings again, with names fit to leave."""
+    passed: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
+    unclear: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+def shape_key(findings: Iterable[Finding]) -> ShapeKey:
+    """What tells one shape from another."""
+    # `_value_` is the plain string behind an enum's member; `.value` is ten times slower.
+    return tuple(
+        [
+            (f.criterion, f.verdict._value_, None if f.reason is None else f.reason._value_)
+            for f in findings
+        ]
+    )
+
+
+def shape_of(key: ShapeKey, label: Callable[[str], str]) -> Shape:
+    """The shape behind a key, its names fit to leave."""
+
+    def names_of(verdict: Verdict) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(label(c) for c, v, _ in key if v == verdict))[:MAX_ITEMS]
+
+    return Shape(
+        tuple((label(c), v, r) for c, v, r in key),
+        names_of(Verdict.PASS),
+        names_of(Verdict.FAIL),
+        names_of(Verdict.UNCLEAR),
+        tuple(dict.fromkeys(r for _, v, r in key if r is not None and v != Verdict.PASS)),
+    )
+
+
 def verdict_attributes(
     report: Report,
+    shape: Shape,
     *,
     label: Callable[[str], str],
     action: str | None = None,
@@ -30,46 +74,36 @@ def verdict_attributes(
     repair_outcome: str | None = None,
 ) -> Attributes:
     """The verdict keys. They are few, bounded, and set last, so no limit can evict them."""
-    passed: list[str] = []
-    failed: list[str] = []
-    unclear: list[str] = []
-    reasons: list[str] = []
-    for finding in report.findings:
-        name = label(finding.criterion)
-        if finding.verdict is Verdict.PASS:
-            target = passed
-        else:
-            target = failed if finding.verdict is Verdict.FAIL else unclear
-            if finding.reason is not None and finding.reason.value not in reasons:
-                reasons.append(finding.reason.value)
-        if name not in target:
-            target.append(name)
     attributes: Attributes = {
-        names.VERDICT: report.verdict.value,
+        names.VERDICT: report.verdict._value_,
         names.CASCADE_NAME: label(report.cascade),
-        names.CASCADE_VERSION: report.cascade_version,
-        names.STAGE_REACHED: report.stage_reached,
-        names.STAGES: [
-            f"{label(s.stage)}={s.verdict if s.status == 'ok' else s.status}"
-            for s in report.stages[:MAX_ITEMS]
-        ],
+        names.CASCADE_VERSION: label(report.cascade_version),
+        names.STAGE_REACHED: len(report.stages),
+        names.STAGES: [_stage_result(s, label) for s in report.stages[:MAX_ITEMS]],
         names.CERTIFIED: report.certified,
     }
-    for key, value in (
-        (names.ACTION, action),
-        (names.ACTION_ROW, row),
-        (names.CONFIDENCE, report.confidence),
-        (names.TENANT, label(tenant) if tenant is not None else None),
-        (names.MODE, mode),
-        (names.SAMPLING_PROBABILITY, probability),
-        (names.REPAIR_OUTCOME, repair_outcome),
-        (names.CRITERIA_PASSED, passed[:MAX_ITEMS] or None),
-        (names.CRITERIA_FAILED, failed[:MAX_ITEMS] or None),
-        (names.CRITERIA_UNCLEAR, unclear[:MAX_ITEMS] or None),
-        (names.REASONS, reasons or None),
-    ):
-        if value is not None:
-            attributes[key] = value
+    if action is not None:
+        attributes[names.ACTION] = action
+    if row is not None:
+        attributes[names.ACTION_ROW] = row
+    if report.confidence is not None:
+        attributes[names.CONFIDENCE] = report.confidence
+    if tenant is not None:
+        attributes[names.TENANT] = label(tenant)
+    if mode is not None:
+        attributes[names.MODE] = mode
+    if probability is not None:
+        attributes[names.SAMPLING_PROBABILITY] = probability
+    if repair_outcome is not None:
+        attributes[names.REPAIR_OUTCOME] = repair_outcome
+    if shape.passed:
+        attributes[names.CRITERIA_PASSED] = shape.passed
+    if shape.failed:
+        attributes[names.CRITERIA_FAILED] = shape.failed
+    if shape.unclear:
+        attributes[names.CRITERIA_UNCLEAR] = shape.unclear
+    if shape.reasons:
+        attributes[names.REASONS] = shape.reasons
     costs = costs or report.costs
     if costs.verification is not None:
         attributes[names.COST_USD] = costs.verification
@@ -80,11 +114,16 @@ def verdict_attributes(
     return attributes
 
 
+def _stage_result(stage: StageReport, label: Callable[[str], str]) -> str:
+    result = stage.verdict if stage.status is Status.OK and stage.verdict else stage.status
+    return f"{label(stage.stage)}={result._value_}"
+
+
 def evaluation_attributes(report: Report, *, label: Callable[[str], str]) -> Attributes:
     """The verdict as a whole, as one GenAI evaluation result."""
     attributes: Attributes = {
         names.EVALUATION_NAME: names.VERDICT,
-        names.EVALUATION_LABEL: report.verdict.value,
+        names.EVALUATION_LABEL: report.verdict._value_,
         names.CASCADE_NAME: label(report.cascade),
         names.STAGE_NAME: label(report.stage),
     }

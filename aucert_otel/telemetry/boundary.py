@@ -22,6 +22,8 @@ AttributeValue = str | bool | int | float | Sequence[str]
 MAX_CONTENT_CHARS = 8192
 MAX_LABEL_CHARS = 256
 MAX_ITEMS = 64
+_SECRET_CHARS = 512
+"""Longer than whatever a pattern below needs to see of a secret."""
 
 _SECRETS = re.compile(
     r"""(?ix)
@@ -30,7 +32,7 @@ _SECRETS = re.compile(
   | \bxox[abprs]-[a-z0-9-]{10,}
   | \bAKIA[0-9A-Z]{16}\b
   | \bAIza[0-9A-Za-z_-]{30,}
-  | \beyJ[a-z0-9_-]{8,}\.[a-z0-9_-]{8,}\.[a-z0-9_-]*   # a JSON web token
+  | \beyJ[a-z0-9_-]{8,}(?:\.[a-z0-9_-]*){0,2}           # a JSON web token, cut short or whole
   | (?<=bearer\s)[^\s"',;]{8,}
   | (?<=://)[^\s/:@]{1,128}:[^\s/@]{1,128}(?=@)          # user:password in a URL
   | (?<=api[_-]key[=:])\s*["']?[^\s"',;&]{8,}
@@ -62,17 +64,26 @@ class Boundary:
         """A name, reason or error as it may leave."""
         return self._clean(text, MAX_LABEL_CHARS)
 
-    def _clean(self, text: str, limit: int) -> str:
-        if len(text) > limit:
-            # Cut first: masking costs by length, and the text may be hostile. A secret the cut
-            # goes through is still matched by its beginning.
-            text = text[: limit - 1] + "…"
-        text = _SECRETS.sub(REDACTED, text)
+    def _clean(self, text: object, limit: int) -> str:
+        if not isinstance(text, str):
+            # A check's names are text by contract only; another object's str() is a user's code.
+            return f"[{type(text).__name__}]"
+        length = len(text)
+        # Cut first, since masking costs by length and the text may be hostile; but further out, and
+        # once more after it: of a secret that the first cut goes through nothing may remain.
+        text = _SECRETS.sub(REDACTED, text[: limit + _SECRET_CHARS])
+        if length > limit + _SECRET_CHARS:
+            text = text[:-_SECRET_CHARS]
         if self.mask is not None:
             try:
-                text = self.mask(text)
+                masked: object = self.mask(text)
             except Exception:  # noqa: BLE001 - the user's function: withhold rather than leak
                 return REDACTED
+            if not isinstance(masked, str):
+                return REDACTED
+            text = masked
+        if len(text) > limit or length > limit + _SECRET_CHARS:
+            text = text[: limit - 1] + "…"
         # Lone surrogates cannot be encoded as UTF-8, and one of them would lose a whole batch.
         return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from opentelemetry import metrics, trace
 from opentelemetry import _logs as logs
+from opentelemetry import metrics, trace
 
 from aucert_otel.errors import ConfigurationError, MissingExtraError
 from aucert_otel.telemetry.boundary import Boundary, Mask, capture_from_environment
@@ -44,6 +44,9 @@ def configure(
 
     Args:
         service_name: Instead of ``OTEL_SERVICE_NAME``.
+        tracer_provider: Where spans go, instead of the global provider.
+        meter_provider: Where metrics go, instead of the global provider.
+        logger_provider: Where log records go, instead of the global provider.
         capture_content: Whether answers, claims and evidence leave at all. Default: what
             ``OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT`` says, else no.
         mask: Rewrites every text before it leaves, after secrets were removed.
@@ -54,6 +57,8 @@ def configure(
         ConfigurationError: an ``OTEL_*`` variable names a protocol or exporter we do not have.
     """
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() != "true":
+        for signal in ("TRACES", "METRICS", "LOGS"):  # all or nothing: a bad one leaves none half set
+            _ = _wanted(signal) and _protocol(signal)
         if tracer_provider is None and _absent(trace.get_tracer_provider()):
             _set_traces(service_name)
         if meter_provider is None and _absent(metrics.get_meter_provider()):
@@ -89,17 +94,22 @@ def _wanted(signal: str) -> bool:
     return value == "otlp"
 
 
+def _protocol(signal: str) -> str:
+    for variable in (f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"):
+        protocol = os.environ.get(variable, "").strip().lower()
+        if protocol in _PROTOCOLS:
+            return protocol
+        if protocol:
+            raise ConfigurationError(
+                f"{variable} is {protocol!r}: allowed are " + " and ".join(map(repr, _PROTOCOLS))
+            )
+    return "grpc"
+
+
 def _exporter(signal: str, module: str, name: str) -> Any:
     from importlib import import_module
 
-    variable = f"OTEL_EXPORTER_OTLP_{signal}_PROTOCOL"
-    protocol = os.environ.get(variable) or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL") or "grpc"
-    if protocol not in _PROTOCOLS:
-        raise ConfigurationError(
-            f"{variable} (or OTEL_EXPORTER_OTLP_PROTOCOL) is {protocol!r}: allowed are "
-            + " and ".join(map(repr, _PROTOCOLS))
-        )
-    kind = "grpc" if protocol == "grpc" else "http"
+    kind = "grpc" if _protocol(signal) == "grpc" else "http"
     try:
         found = import_module(f"opentelemetry.exporter.otlp.proto.{kind}.{module}")
     except ImportError as error:

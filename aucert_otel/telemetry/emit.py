@@ -21,18 +21,32 @@ from aucert_otel._safe import Guard
 from aucert_otel.telemetry import names
 from aucert_otel.telemetry.attributes import (
     Attributes,
+    Shape,
+    ShapeKey,
     evaluation_attributes,
     finding_attributes,
+    shape_key,
+    shape_of,
     stage_attributes,
     verdict_attributes,
 )
-from aucert_otel.telemetry.boundary import Boundary, capture_from_environment
+from aucert_otel.telemetry.boundary import (
+    MAX_ITEMS,
+    MAX_LABEL_CHARS,
+    Boundary,
+    capture_from_environment,
+)
 from aucert_otel.telemetry.instruments import Instruments
 from aucert_otel.verdict import Costs, Report, StageReport, Verdict
+from aucert_otel.verdict import Status as StageStatus
 
 
 _GUARD = Guard("telemetry")
 _MAX_LABELS = 4096
+_MAX_SHAPES = 1024
+
+CONTROL_FLOW: set[str] = set()
+"""Exception classes, by name, that a framework raises to steer and not to fail. Integrations add theirs."""
 
 
 class Telemetry:
@@ -56,23 +70,31 @@ class Telemetry:
         self.boundary = boundary or Boundary(capture_from_environment())
         self.every_finding = every_finding
         self._labels: dict[str, str] = {}
+        self._shapes: dict[ShapeKey, Shape] = {}
 
     def label(self, text: str) -> str:
         """`Boundary.label`, remembered: the same few names leave on every answer."""
         known = self._labels.get(text)
         if known is None:
             known = self.boundary.label(text)
-            if len(self._labels) < _MAX_LABELS:
+            if len(self._labels) < _MAX_LABELS and len(text) <= MAX_LABEL_CHARS:
                 self._labels[text] = known
+        return known
+
+    def _shape(self, key: ShapeKey) -> Shape:
+        known = self._shapes.get(key)
+        if known is None:
+            known = shape_of(key, self.label)
+            if len(self._shapes) < _MAX_SHAPES and len(key) <= MAX_ITEMS:
+                self._shapes[key] = known
         return known
 
     def start(self, name: str, context: Context | None = None, suffix: str = "") -> Span:
         """Start a span that is not current; a fault of the provider yields one that does nothing."""
-        span = trace.INVALID_SPAN
         with _GUARD:
             full = f"{name} {self.label(suffix)}" if suffix else name
-            span = self.instruments.tracer.start_span(full, context)
-        return span
+            return self.instruments.tracer.start_span(full, context)
+        return trace.INVALID_SPAN
 
     def end(self, span: Span, attributes: Attributes | None = None) -> None:
         """Set the closing attributes and end a span."""
@@ -84,11 +106,12 @@ class Telemetry:
     def fail(self, span: Span, error: BaseException) -> None:
         """End a span for code that raised. The exception's message stays out: it may hold content."""
         with _GUARD:
-            kind = type(error).__qualname__
-            span.set_attribute(names.ERROR_TYPE, kind)
-            # A consumer that stops reading a stream has not failed.
-            if not isinstance(error, GeneratorExit):
-                span.set_status(Status(StatusCode.ERROR, kind))
+            if CONTROL_FLOW.isdisjoint(kind.__name__ for kind in type(error).__mro__):
+                kind = type(error).__qualname__
+                span.set_attribute(names.ERROR_TYPE, kind)
+                # A consumer that stops reading a stream has not failed.
+                if not isinstance(error, GeneratorExit):
+                    span.set_status(Status(StatusCode.ERROR, kind))
             span.end()
 
     @contextmanager
@@ -126,9 +149,12 @@ class Telemetry:
     ) -> Attributes:
         """Send a verdict out and end its span; returns the attributes for the generate span."""
         attributes: Attributes = {}
+        shape = Shape()
         with _GUARD:
+            shape = self._shape(shape_key(report.findings))
             attributes = verdict_attributes(
                 report,
+                shape,
                 label=self.label,
                 action=action,
                 row=row,
@@ -139,8 +165,9 @@ class Telemetry:
                 repair_outcome=repair_outcome,
             )
             self._results(span, report)
-            self.end(span, attributes)
-            self._measure(report, attributes)
+        self.end(span, attributes)  # whatever happened above, no span stays open
+        with _GUARD:
+            self._measure(report, attributes, shape)
         return attributes
 
     def _results(self, span: Span, report: Report) -> None:
@@ -150,63 +177,55 @@ class Telemetry:
             for stage in report.stages[:-1]:
                 if stage.inline:  # the last stage's result is the verdict's own event
                     span.add_event(names.EVENT_STAGE, stage_attributes(stage, label=self.label))
+        passed = report.verdict is Verdict.PASS
+        severity = SeverityNumber.INFO if passed else SeverityNumber.WARN
+        now = time.time_ns()
         results = [evaluation_attributes(report, label=self.label)]
-        if report.verdict is not Verdict.PASS or self.every_finding or len(report.stages) > 1:
-            results += [
-                finding_attributes(finding, self.boundary)
+        if self.every_finding or report.failed or report.unclear:
+            findings = [
+                finding
                 for finding in report.findings
                 if self.every_finding or finding.verdict is not Verdict.PASS
             ]
-        now = time.time_ns()
-        emit = self.instruments.logger.emit
-        for index, result in enumerate(results):
+            results += [finding_attributes(f, self.boundary) for f in findings[:MAX_ITEMS]]
+            if len(findings) > MAX_ITEMS:  # a span keeps 128 events; the first is the verdict
+                results[0][names.FINDINGS_OMITTED] = len(findings) - MAX_ITEMS
+        for result in results:
             if recording:
                 span.add_event(names.EVENT_EVALUATION, result, now)
-            emit(
+            self.instruments.logger.emit(
                 LogRecord(
                     timestamp=now,
                     context=context,
-                    severity_number=SeverityNumber.INFO
-                    if report.verdict is Verdict.PASS
-                    else SeverityNumber.WARN,
+                    severity_number=severity,
                     event_name=names.EVENT_EVALUATION,
                     attributes=result,
-                    body=None if index else report.verdict.value,
                 )
             )
 
-    def _measure(self, report: Report, attributes: Attributes) -> None:
+    def _measure(self, report: Report, attributes: Attributes, shape: Shape) -> None:
         instruments = self.instruments
-        shared: Attributes = {
-            key: attributes[key]
-            for key in (names.CASCADE_NAME, names.TENANT, names.MODE)
-            if key in attributes
-        }
+        shared: Attributes = {names.CASCADE_NAME: attributes[names.CASCADE_NAME]}
+        if names.TENANT in attributes:
+            shared[names.TENANT] = attributes[names.TENANT]
+        if names.MODE in attributes:
+            shared[names.MODE] = attributes[names.MODE]
         instruments.verifications.add(
             1,
             {
                 **shared,
                 names.VERDICT: attributes[names.VERDICT],
                 names.ACTION: attributes.get(names.ACTION, ""),
-                names.STAGE_REACHED: report.stage_reached,
+                names.STAGE_REACHED: len(report.stages),
             },
         )
         instruments.duration.record(report.latency_s, shared)
-        cascade = (names.CASCADE_NAME, str(attributes[names.CASCADE_NAME]))
-        instruments.criteria.add(
-            (cascade, (names.CRITERION, self.label(f.criterion)), (names.VERDICT, f.verdict.value))
-            for f in report.findings
-        )
+        instruments.criteria.add(self.label(report.cascade), shape.key)
         for stage in report.stages:
-            if stage.status.did_not_run:
-                instruments.errors.add(
-                    1,
-                    {
-                        **shared,
-                        names.STAGE_NAME: self.label(stage.stage),
-                        names.STAGE_STATUS: stage.status.value,
-                    },
-                )
+            if stage.status is not StageStatus.OK and stage.status.did_not_run:
+                status = {names.STAGE_NAME: self.label(stage.stage)}
+                status[names.STAGE_STATUS] = stage.status.value
+                instruments.errors.add(1, {**shared, **status})
             if stage.cost_usd:
                 instruments.cost.add(
                     stage.cost_usd, {**shared, names.STAGE_NAME: self.label(stage.stage)}

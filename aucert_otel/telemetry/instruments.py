@@ -6,9 +6,10 @@ the application configures anything, and costs next to nothing when nobody ever 
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import Counter
-from collections.abc import Iterable
 
 from opentelemetry import metrics, trace
 from opentelemetry._logs import Logger, LoggerProvider, get_logger
@@ -18,31 +19,59 @@ from opentelemetry.trace import TracerProvider
 from aucert_otel._version import __version__
 from aucert_otel.background import current_worker
 from aucert_otel.telemetry import names
+from aucert_otel.telemetry.attributes import ShapeKey
+
+
+_MAX_SERIES = 2048
+_tallies: weakref.WeakSet[Tally] = weakref.WeakSet()
 
 
 class Tally:
-    """Counts kept in process and read when metrics are collected.
+    """Findings by criterion and verdict, counted in process and read when metrics are collected.
 
     A synchronous counter costs about ten microseconds a call; six passing criteria would cost more
-    than the checks themselves. A dictionary under a lock costs a tenth of one.
+    than the checks themselves. Counting a whole answer's findings under one key costs one.
     """
 
-    __slots__ = ("_counts", "_lock")
+    __slots__ = ("__weakref__", "_counts", "_lock", "_overflow")
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[tuple[str, str], ...]] = Counter()
+        self._counts: Counter[tuple[str, ShapeKey]] = Counter()
+        self._overflow: Counter[tuple[str, str]] = Counter()
+        """Findings past the limit, by cascade and verdict: criteria may be made up by a check."""
         self._lock = threading.Lock()
+        _tallies.add(self)
 
-    def add(self, keys: Iterable[tuple[tuple[str, str], ...]]) -> None:
-        """Count every attribute set in ``keys`` once."""
+    def add(self, cascade: str, key: ShapeKey) -> None:
+        """Count the findings of one answer; both arguments are fit to leave."""
         with self._lock:
-            for key in keys:
-                self._counts[key] += 1
+            if len(self._counts) < _MAX_SERIES or (cascade, key) in self._counts:
+                self._counts[cascade, key] += 1
+            else:
+                for _criterion, verdict, _reason in key:
+                    self._overflow[cascade, verdict] += 1
 
     def observe(self, _: CallbackOptions) -> list[Observation]:
-        """What an observable counter reports."""
+        """What an observable counter reports: one sum for each cascade, criterion and verdict."""
         with self._lock:
-            return [Observation(count, dict(key)) for key, count in self._counts.items()]
+            counts = list(self._counts.items())
+            overflow = list(self._overflow.items())
+        sums: Counter[tuple[str, str, str]] = Counter()
+        for (cascade, key), count in counts:
+            for criterion, verdict, _reason in key:
+                sums[cascade, criterion, verdict] += count
+        return [
+            Observation(
+                count,
+                {names.CASCADE_NAME: cascade, names.CRITERION: criterion, names.VERDICT: verdict},
+            )
+            for (cascade, criterion, verdict), count in sums.items()
+        ] + [
+            Observation(
+                count, {names.CASCADE_NAME: cascade, names.VERDICT: verdict, names.OVERFLOW: True}
+            )
+            for (cascade, verdict), count in overflow
+        ]
 
 
 def _queued(_: CallbackOptions) -> list[Observation]:
@@ -60,6 +89,14 @@ def _dropped(_: CallbackOptions) -> list[Observation]:
     ]
 
 
+def _after_fork() -> None:
+    for tally in list(_tallies):  # another thread may have held the lock
+        tally._lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
 class Instruments:
     """What telemetry writes to. ``None`` for a provider means the global one."""
 
@@ -69,6 +106,10 @@ class Instruments:
         meter_provider: MeterProvider | None = None,
         logger_provider: LoggerProvider | None = None,
     ) -> None:
+        self.providers = tuple(
+            p for p in (tracer_provider, meter_provider, logger_provider) if p is not None
+        )
+        """Those it was given; flushing the global ones does not reach them."""
         self.tracer = trace.get_tracer(names.SCOPE, __version__, tracer_provider)
         self.logger: Logger = get_logger(names.SCOPE, __version__, logger_provider)
         meter = metrics.get_meter(names.SCOPE, __version__, meter_provider)
