@@ -66,6 +66,16 @@ def canonical_json(value: Any) -> str:
         ValueError: a number is NaN or infinite.
         TypeError: a value JSON does not have.
     """
+    try:
+        text = _dump(value)
+        text.encode()
+    except (ValueError, TypeError):
+        # Something in it needs care, or is refused with our own sentence.
+        return _dump(plain(value))
+    return text
+
+
+def _dump(value: Any) -> str:
     return json.dumps(
-        plain(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )

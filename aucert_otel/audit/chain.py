@@ -63,7 +63,7 @@ class Entry:
         """The record's fields; empty if the entry can no longer be read."""
         try:
             value = json.loads(self.record_json)
-        except ValueError:
+        except (ValueError, RecursionError):  # changed by a hand, so it may be anything
             return {}
         return value if isinstance(value, dict) else {}
 

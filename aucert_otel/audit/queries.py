@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import deque
 
+from aucert_otel.audit.canonical import safe_text
 from aucert_otel.audit.chain import ChainReport, Entry, verify
 from aucert_otel.audit.sinks import AuditSink, SearchableSink
 
@@ -28,7 +29,7 @@ def show(sink: AuditSink, key: str | int) -> list[Entry]:
     Raises:
         OSError, SinkError: the log cannot be read.
     """
-    text = str(key).strip()
+    text = safe_text(str(key).strip())  # as a record would have stored it
     if isinstance(sink, SearchableSink):
         found = sink.find(text)  # its columns may be cut: the record decides
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from aucert_otel.audit.canonical import finite
 from aucert_otel.audit.reasoning import reasoning_of
@@ -67,20 +67,20 @@ def record_of(
             score for stage in report.stages if (score := finite(stage.confidence)) is not None
         ),
         decision=report.verdict.value,
-        reasoning=guard.label(reasoning_of(report, threshold=threshold)),
+        reasoning=_name(guard, reasoning_of(report, threshold=threshold)),
         cost_usd=finite(costs.verification),
         latency_ms=_milliseconds(report.latency_s),
         timestamp=rfc3339(timestamp or datetime.now(UTC)),
-        stage=guard.label(report.stage),
+        stage=_name(guard, report.stage),
         action=None if action is None else str(action),
         action_row=_label(guard, action_row),
         findings=tuple(_finding(guard, finding) for finding in report.findings),
         stages=tuple(_stage(guard, stage) for stage in report.stages),
         transcript=tuple(
             {
-                "speaker": guard.label(turn.speaker),
+                "speaker": _name(guard, turn.speaker),
                 "round": turn.round,
-                "text": guard.content(turn.text),
+                "text": _content(guard, turn.text),
             }
             for stage in report.stages
             for turn in stage.transcript
@@ -89,9 +89,9 @@ def record_of(
         generation_usd=finite(costs.generation),
         repair_usd=finite(costs.repair),
         total_usd=finite(costs.total),
-        unpriced=tuple(guard.label(name) for name in costs.unpriced),
-        cascade=guard.label(report.cascade),
-        cascade_version=guard.label(report.cascade_version),
+        unpriced=tuple(_name(guard, name) for name in costs.unpriced),
+        cascade=_name(guard, report.cascade),
+        cascade_version=_name(guard, report.cascade_version),
         certified=report.certified,
         tenant=_label(guard, generation.tenant),
         model=_label(guard, generation.model),
@@ -145,11 +145,23 @@ def rfc3339(moment: datetime) -> str:
 
 
 def _label(guard: Boundary, text: object) -> str | None:
-    return None if text is None else guard.label(str(text))
+    return None if text is None else guard.label(_text(text))
 
 
-def _content(guard: Boundary, text: str | None) -> str | None:
-    return None if text is None else guard.content(text)
+def _name(guard: Boundary, text: object) -> str:
+    return guard.label(_text(text))
+
+
+def _content(guard: Boundary, text: object) -> str | None:
+    return None if text is None else guard.content(_text(text))
+
+
+def _text(value: object) -> str:
+    # Other people's checks put things where text belongs. Ids are often numbers; what else it may
+    # be is not ours to convert, which could run code or print a secret.
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int | float | UUID) else f"<{type(value).__qualname__}>"
 
 
 def _milliseconds(seconds: float) -> float | None:
@@ -165,7 +177,7 @@ def _hex(value: str | int | None, digits: int) -> str | None:
 
 def _finding(guard: Boundary, finding: Finding) -> dict[str, Any]:
     return {
-        "criterion": guard.label(finding.criterion),
+        "criterion": _name(guard, finding.criterion),
         "verdict": finding.verdict.value,
         "score": finite(finding.score),
         "reason": None if finding.reason is None else finding.reason.value,
@@ -180,8 +192,8 @@ def _finding(guard: Boundary, finding: Finding) -> dict[str, Any]:
 def _evidence(guard: Boundary, evidence: Iterable[Evidence]) -> list[dict[str, Any]]:
     return [
         {
-            "text": guard.content(fact.text),
-            "origin": guard.label(fact.origin),
+            "text": _content(guard, fact.text),
+            "origin": _name(guard, fact.origin),
             "passage_id": _label(guard, fact.passage_id),
             "version": _label(guard, fact.version),
         }
@@ -190,18 +202,18 @@ def _evidence(guard: Boundary, evidence: Iterable[Evidence]) -> list[dict[str, A
 
 
 def _measures(guard: Boundary, measures: Mapping[str, float]) -> dict[str, float | None]:
-    return {guard.label(name): finite(value) for name, value in measures.items()}
+    return {_name(guard, name): finite(value) for name, value in measures.items()}
 
 
 def _stage(guard: Boundary, stage: StageReport) -> dict[str, Any]:
     return {
-        "stage": guard.label(stage.stage),
+        "stage": _name(guard, stage.stage),
         "verdict": None if stage.verdict is None else stage.verdict.value,
         "confidence": finite(stage.confidence),
         "status": stage.status.value,
         "error": _label(guard, stage.error),
         "cost_usd": finite(stage.cost_usd),
-        "unpriced": [guard.label(name) for name in stage.unpriced],
+        "unpriced": [_name(guard, name) for name in stage.unpriced],
         "latency_ms": _milliseconds(stage.latency_s),
         "calls": stage.calls,
         "certified": stage.certified,
@@ -210,7 +222,7 @@ def _stage(guard: Boundary, stage: StageReport) -> dict[str, Any]:
 
 def _repair(guard: Boundary, repair: RepairRecord) -> dict[str, Any]:
     return {
-        "outcome": guard.label(repair.outcome),
+        "outcome": _name(guard, repair.outcome),
         "cost_usd": finite(repair.cost_usd),
         "latency_ms": _milliseconds(repair.seconds),
         "records": [_failure(guard, failure) for failure in repair.failed],
@@ -219,7 +231,7 @@ def _repair(guard: Boundary, repair: RepairRecord) -> dict[str, Any]:
 
 def _failure(guard: Boundary, failure: Failure) -> dict[str, Any]:
     return {
-        "criterion": guard.label(failure.criterion),
+        "criterion": _name(guard, failure.criterion),
         "reason": None if failure.reason is None else failure.reason.value,
         "claim": _content(guard, failure.claim),
         "evidence": _evidence(guard, failure.evidence),

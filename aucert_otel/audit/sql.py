@@ -19,6 +19,7 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from aucert_otel.audit.canonical import plain
 from aucert_otel.audit.chain import GENESIS, Damage, Entry, Head, link
 from aucert_otel.audit.record import AuditRecord
 from aucert_otel.audit.sinks import SinkError
@@ -96,7 +97,9 @@ class SqlSink:
         if not records:
             return
         lines = [record.to_json() for record in records]  # before the lock: it may raise
-        columns = [_columns(record.to_dict()) for record in records]
+        columns = [
+            _columns({name: plain(getattr(record, name)) for name in INDEXED}) for record in records
+        ]
         self._create_file()
         ready, self._ready = self._ready, False  # after a failure look at the tables again
         with self._transaction(write=True) as connection:

@@ -6,6 +6,7 @@ import atexit
 import logging
 import os
 import random
+import sys
 import threading
 import time
 import weakref
@@ -111,7 +112,7 @@ class AuditWriter:
             if refused is None:
                 self._queue.append(record)
                 self._accepted += 1
-                if self._thread is None:
+                if self._thread is None or not self._thread.is_alive():
                     self._start()
                 elif len(self._queue) == 1:
                     self._changed.notify_all()
@@ -168,10 +169,8 @@ class AuditWriter:
             return
         self._thread = thread
         if self not in _at_exit:
-            # Exit handlers run last in, first out: registered at first use, ours runs before
-            # those of whatever was set up earlier.
             _at_exit.add(self)
-            atexit.register(_drain_at_exit, weakref.ref(self))
+            _register_exit(weakref.ref(self))
 
     def _run(self) -> None:
         while self._wait_for_work():
@@ -187,14 +186,14 @@ class AuditWriter:
         """Wait for records, and after a failure for the pause to end; ``False`` when all is done."""
         with self._changed:
             if self._failures and not self._abandoned:
-                self._hurry = self._hurry and self._failures == 1
                 self._changed.wait_for(lambda: self._hurry or self._abandoned, self._pause())
             self._changed.wait_for(lambda: self._queue or self._closed)
             self._hurry = False
             return bool(self._queue) and not self._abandoned
 
     def _pause(self) -> float:
-        grown = self._retry_s * 2.0 ** min(self._failures - 1, 30)
+        # Who waits for close() has little time: its retries do not grow apart.
+        grown = self._retry_s * 2.0 ** (0 if self._closed else min(self._failures - 1, 30))
         return min(grown, self._max_retry_s) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
 
     def _store_some(self) -> None:
@@ -219,8 +218,8 @@ class AuditWriter:
                 record = item if isinstance(item, AuditRecord) else item()
             except Exception as error:  # noqa: BLE001 - the builder reads the application's data: one bad record must not stop the rest
                 if not self._built:
-                    self._finish(1, lost=True)
                     self._drop("rejected", 1, describe(error))
+                    self._finish(1, lost=True)
                 break
             self._built.append(record)
         return list(self._built)
@@ -231,8 +230,8 @@ class AuditWriter:
             try:
                 self.sink.append([record])
             except (ValueError, TypeError) as error:
-                self._finish(1, lost=True)
                 self._drop("rejected", 1, describe(error))
+                self._finish(1, lost=True)
             except Exception as error:  # noqa: BLE001 - same
                 self._failed(error)
                 return
@@ -240,10 +239,15 @@ class AuditWriter:
                 self._finish(1)
 
     def _finish(self, count: int, *, lost: bool = False) -> None:
+        # Counted and logged before a flush is told: who waited for it sees both.
+        if self._failures and not lost:
+            logger.warning(
+                "the audit log can be written again after %d failed attempts", self._failures
+            )
+            self._failures = 0
         with self._changed:
             if self._abandoned:  # close() has counted these already
                 return
-            recovered, self._failures = self._failures, 0
             for _ in range(count):
                 self._queue.popleft()
                 if self._built:
@@ -251,8 +255,6 @@ class AuditWriter:
             self._finished += count
             self._lost += count if lost else 0
             self._changed.notify_all()
-        if recovered and not lost:
-            logger.warning("the audit log can be written again after %d failed attempts", recovered)
 
     def _failed(self, error: Exception) -> None:
         with self._changed:
@@ -286,6 +288,15 @@ _writers: weakref.WeakSet[AuditWriter] = weakref.WeakSet()
 _at_exit: weakref.WeakSet[AuditWriter] = weakref.WeakSet()
 
 
+def _register_exit(writer: weakref.ref[AuditWriter]) -> None:
+    # Exit handlers run last in, first out: registered at first use, ours runs before those of
+    # whatever was set up earlier.
+    atexit.register(_drain_at_exit, writer)
+    processes = sys.modules.get("multiprocessing.util")
+    if processes is not None:  # its children leave without running exit handlers
+        processes.Finalize(None, _drain_at_exit, args=(writer,), exitpriority=100)
+
+
 def _drain_at_exit(reference: weakref.ref[AuditWriter]) -> None:
     writer = reference()
     if writer is not None and not writer._closed:
@@ -293,6 +304,7 @@ def _drain_at_exit(reference: weakref.ref[AuditWriter]) -> None:
 
 
 def _after_fork() -> None:
+    _at_exit.clear()
     for writer in list(_writers):
         closed = writer._closed
         writer._start_anew()

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.audit import child, record
 
-from aucert_otel.audit import Fault, open_sink, tail, verify_sink
+from aucert_otel.audit import Fault, tail, verify_sink
 from aucert_otel.audit.jsonl import JsonlSink
 
 
@@ -35,6 +35,14 @@ def test_the_log_and_its_head_are_for_their_owner_only(sink, path):
     assert sorted(p.name for p in path.parent.iterdir()) == ["audit.jsonl", "audit.jsonl.head"]
 
 
+def test_a_batch_costs_one_sync(sink, monkeypatch):
+    sink.append([record("the first also syncs the folder")])
+    synced = []
+    monkeypatch.setattr(os, "fsync", lambda fd: synced.append(os.fstat(fd).st_size))
+    sink.append([record(str(n)) for n in range(100)])
+    assert synced == [sink.path.stat().st_size]
+
+
 def test_a_line_is_plain_json_for_any_reader(sink, path):
     import json
 
@@ -43,7 +51,9 @@ def test_a_line_is_plain_json_for_any_reader(sink, path):
     assert json.loads(line)["record"]["test_id"] == "ä \u2028 \n"
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
 def test_a_batch_cut_off_anywhere_by_a_crash_is_taken_up_without_loss(tmp_path_factory, data):
     """The state after kill -9 between the write and the head: any prefix of the last batch."""
@@ -65,7 +75,7 @@ def test_a_batch_cut_off_anywhere_by_a_crash_is_taken_up_without_loss(tmp_path_f
 
     later = JsonlSink(path)
     later.append([record("e")])
-    assert ids(later) == ["a", "b", "c", "d"][:whole_lines] + ["e"]
+    assert ids(later) == [*["a", "b", "c", "d"][:whole_lines], "e"]
     assert later.torn == torn
     report = verify_sink(later)
     assert (report.ok, report.beyond_head, report.torn) == (True, 0, False)
@@ -119,7 +129,9 @@ def test_foreign_lines_are_left_to_be_seen_and_later_records_are_kept(sink, path
     assert (report.broken.seq, report.broken.fault) == (2, Fault.ALTERED)
 
 
-@pytest.mark.parametrize("head", [None, b"", b"[]", b"{}", b'{"count": "x", "hash": 1, "size": []}', b"\xff"])
+@pytest.mark.parametrize(
+    "head", [None, b"", b"[]", b"{}", b'{"count": "x", "hash": 1, "size": []}', b"\xff"]
+)
 def test_a_lost_or_broken_head_is_seen_and_then_rebuilt_with_a_warning(sink, head, caplog):
     sink.append([record("a"), record("b")])
     sink.head_path.unlink()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aucert_otel.audit import open_sink
@@ -44,10 +44,13 @@ def test_postgresql_is_reached_through_psycopg(scheme):
         ("sqlite://", "needs a third slash"),
         ("sqlite:///", "names no file"),
         ("sqlite:///:memory:", "lost with its process"),
-        ("jsonl:///no/such/folder/a.jsonl", "'no/such/folder' of the audit log does not exist: create"),
+        (
+            "jsonl:///no/such/folder/a.jsonl",
+            "'no/such/folder' of the audit log does not exist: create",
+        ),
         ("sqlite:///usr/lib/a.db", "write four slashes for an absolute path"),
         ("postgresql://u:hun@ter2@host/db", "more than one @"),
-        ("postgresql://u:hun/ter2@host/db", "percent-encode"),
+        ("postgresql://u:hunter2@host:ter2/db", "percent-encode"),
         ("postgresql://u:hunter2@host", "names no database"),
     ],
 )
@@ -72,6 +75,7 @@ def test_a_folder_is_no_log(tmp_path):
         open_sink(tmp_path / "a.jsonl")
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from(["postgresql://", "postgres://", "mysql://", "postgresql+psycopg://"]),
     st.text(max_size=8),
@@ -80,8 +84,7 @@ def test_a_folder_is_no_log(tmp_path):
 def test_no_sentence_ever_holds_the_password(scheme, junk, tail):
     secret = "QxPwSecretQx"
     try:
-        sink = open_sink(f"{scheme}user:{secret}{junk}@{tail}")
+        said = repr(open_sink(f"{scheme}user:{secret}{junk}@{tail}"))
     except ConfigurationError as error:
-        assert secret not in str(error)
-    else:
-        assert secret not in repr(sink)
+        said = str(error)
+    assert secret not in said

@@ -65,6 +65,7 @@ def test_very_long_and_odd_ids_are_stored_whole_and_found(sink):
     assert stored == "x" * 5000 + "\0\\ud800'\"\\"
     assert [entry.seq for entry in show(sink, stored)] == [2]
     assert show(sink, "x" * 300) == []
+    assert show(sink, "\udcff") == []  # an argument the shell could not decode
     assert verify_sink(sink).ok
 
 

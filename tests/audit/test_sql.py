@@ -28,9 +28,18 @@ def test_the_indexed_columns_are_there_to_be_queried(tmp_path):
     sink = open_sink(f"sqlite:///{tmp_path}/audit.db")
     sink.append([record("a", tenant="acme", decision="fail", action="person")])
     with closing(sqlite3.connect(tmp_path / "audit.db")) as connection:
-        rows = connection.execute("SELECT test_id, tenant, decision, action, trace_id, timestamp FROM aucert_audit")
+        rows = connection.execute(
+            "SELECT test_id, tenant, decision, action, trace_id, timestamp FROM aucert_audit"
+        )
         assert rows.fetchall() == [
-            ("a", "acme", "fail", "person", "0af7651916cd43dd8448eb211c80319c", "2026-04-07T10:30:00.000Z")
+            (
+                "a",
+                "acme",
+                "fail",
+                "person",
+                "0af7651916cd43dd8448eb211c80319c",
+                "2026-04-07T10:30:00.000Z",
+            )
         ]
         indexes = connection.execute("SELECT count(*) FROM sqlite_master WHERE type = 'index'")
         assert indexes.fetchone() == (6,)

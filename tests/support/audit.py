@@ -56,7 +56,8 @@ def main(arguments: Sequence[str]) -> None:
     for turn in range(times):
         names = [f"{name}-{turn}-{index}" for index in range(size)]
         sink.append([record(one, reasoning="r" * 2000) for one in names])
-        print("\n".join(names), flush=True)
+        sys.stdout.write("\n".join(names) + "\n")
+        sys.stdout.flush()
     sink.close()
 
 

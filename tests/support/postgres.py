@@ -52,7 +52,9 @@ class Postgres:
     def start(self) -> None:
         options = f"-c listen_addresses='' -c unix_socket_directories='{self.folder}' -c fsync=off"
         log = str(self.folder / "log")
-        self._call("pg_ctl", "-D", str(self.data), "-l", log, "-w", "-t", "60", "-o", options, "start")
+        self._call(
+            "pg_ctl", "-D", str(self.data), "-l", log, "-w", "-t", "60", "-o", options, "start"
+        )
 
     def stop(self) -> None:
         self._call("pg_ctl", "-D", str(self.data), "-w", "-m", "immediate", "stop")
