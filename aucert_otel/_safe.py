@@ -39,6 +39,8 @@ class Guard:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> bool:
+        if error is None:
+            return False
         return isinstance(error, Exception) and swallow(self.place, error)
 
 

@@ -340,12 +340,15 @@ def as_findings(found: object) -> tuple[Finding, ...]:
     """
     if isinstance(found, Finding):
         return (found,)
-    if isinstance(found, Coroutine):
+    if type(found) is tuple:  # what our own verifiers return; the checks below cost more than it
+        findings = found
+    elif isinstance(found, Coroutine):
         found.close()
         raise TypeError("a verifier declared as a plain function returned a coroutine")
-    if not isinstance(found, Iterable) or isinstance(found, (str, bytes)):
+    elif not isinstance(found, Iterable) or isinstance(found, (str, bytes)):
         raise TypeError(f"a verifier returned {type(found).__name__}, not findings")
-    findings = tuple(found)
+    else:
+        findings = tuple(found)
     for finding in findings:
         if not isinstance(finding, Finding):
             raise TypeError(f"a verifier returned a {type(finding).__name__} among its findings")

@@ -25,6 +25,7 @@ from aucert_otel.outcome import Draft, Outcome
 from aucert_otel.repair import RepairRecord, RepairRequest, repair_request
 from aucert_otel.telemetry import Telemetry, names
 from aucert_otel.telemetry.attributes import Attributes
+from aucert_otel.telemetry.form import Circumstances
 from aucert_otel.verdict import Costs, Report, add_usd, known_usd
 
 
@@ -291,13 +292,15 @@ class Rounds:
         return self.telemetry.verified(
             done.span,
             done.report,
-            action=decision.action._value_,
-            row=decision.row,
-            tenant=done.generation.tenant,
-            mode=self.mode,
-            probability=self.probability,
-            repair_outcome=repair_outcome,
-            costs=costs,
+            Circumstances(
+                decision.action._value_,
+                decision.row,
+                self.mode,
+                done.generation.tenant,
+                self.probability,
+                repair_outcome,
+            ),
+            costs,
         )
 
 

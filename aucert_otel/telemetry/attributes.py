@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from aucert_otel.telemetry import names
 from aucert_otel.telemetry.boundary import MAX_ITEMS, AttributeValue
-from aucert_otel.verdict import Costs, Finding, Report, StageReport, Status, Verdict
+from aucert_otel.verdict import Costs, Finding, StageReport
 
 
 if TYPE_CHECKING:
@@ -19,116 +17,15 @@ if TYPE_CHECKING:
 Attributes = dict[str, AttributeValue]
 
 
-ShapeKey = tuple[tuple[str, str, str | None], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Which criteria passed, failed or stayed unclear, and why: the same few over and over."""
-
-    key: ShapeKey = ()
-    """The findings again, with names fit to leave."""
-    passed: tuple[str, ...] = ()
-    failed: tuple[str, ...] = ()
-    unclear: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
-
-
-def shape_key(findings: Iterable[Finding]) -> ShapeKey:
-    """What tells one shape from another."""
-    # `_value_` is the plain string behind an enum's member; `.value` is ten times slower.
-    return tuple(
-        [
-            (f.criterion, f.verdict._value_, None if f.reason is None else f.reason._value_)
-            for f in findings
-        ]
-    )
-
-
-def shape_of(key: ShapeKey, label: Callable[[str], str]) -> Shape:
-    """The shape behind a key, its names fit to leave."""
-
-    def names_of(verdict: Verdict) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(label(c) for c, v, _ in key if v == verdict))[:MAX_ITEMS]
-
-    return Shape(
-        tuple((label(c), v, r) for c, v, r in key),
-        names_of(Verdict.PASS),
-        names_of(Verdict.FAIL),
-        names_of(Verdict.UNCLEAR),
-        tuple(dict.fromkeys(r for _, v, r in key if r is not None and v != Verdict.PASS)),
-    )
-
-
-def verdict_attributes(
-    report: Report,
-    shape: Shape,
-    *,
-    label: Callable[[str], str],
-    action: str | None = None,
-    row: str | None = None,
-    costs: Costs | None = None,
-    tenant: str | None = None,
-    mode: str | None = None,
-    probability: float | None = None,
-    repair_outcome: str | None = None,
-) -> Attributes:
-    """The verdict keys. They are few, bounded, and set last, so no limit can evict them."""
-    attributes: Attributes = {
-        names.VERDICT: report.verdict._value_,
-        names.CASCADE_NAME: label(report.cascade),
-        names.CASCADE_VERSION: label(report.cascade_version),
-        names.STAGE_REACHED: len(report.stages),
-        names.STAGES: [_stage_result(s, label) for s in report.stages[:MAX_ITEMS]],
-        names.CERTIFIED: report.certified,
-    }
-    if action is not None:
-        attributes[names.ACTION] = action
-    if row is not None:
-        attributes[names.ACTION_ROW] = row
-    if report.confidence is not None:
-        attributes[names.CONFIDENCE] = report.confidence
-    if tenant is not None:
-        attributes[names.TENANT] = label(tenant)
-    if mode is not None:
-        attributes[names.MODE] = mode
-    if probability is not None:
-        attributes[names.SAMPLING_PROBABILITY] = probability
-    if repair_outcome is not None:
-        attributes[names.REPAIR_OUTCOME] = repair_outcome
-    if shape.passed:
-        attributes[names.CRITERIA_PASSED] = shape.passed
-    if shape.failed:
-        attributes[names.CRITERIA_FAILED] = shape.failed
-    if shape.unclear:
-        attributes[names.CRITERIA_UNCLEAR] = shape.unclear
-    if shape.reasons:
-        attributes[names.REASONS] = shape.reasons
-    costs = costs or report.costs
+def cost_attributes(costs: Costs, *, label: Callable[[str], str]) -> Attributes:
+    """What it cost, where that is known, and what could not be priced."""
+    attributes: Attributes = {}
     if costs.verification is not None:
         attributes[names.COST_USD] = costs.verification
     if (total := costs.total) is not None:
         attributes[names.COST_TOTAL_USD] = total
     if costs.unpriced:
         attributes[names.COST_UNPRICED] = [label(name) for name in costs.unpriced[:MAX_ITEMS]]
-    return attributes
-
-
-def _stage_result(stage: StageReport, label: Callable[[str], str]) -> str:
-    result = stage.verdict if stage.status is Status.OK and stage.verdict else stage.status
-    return f"{label(stage.stage)}={result._value_}"
-
-
-def evaluation_attributes(report: Report, *, label: Callable[[str], str]) -> Attributes:
-    """The verdict as a whole, as one GenAI evaluation result."""
-    attributes: Attributes = {
-        names.EVALUATION_NAME: names.VERDICT,
-        names.EVALUATION_LABEL: report.verdict._value_,
-        names.CASCADE_NAME: label(report.cascade),
-        names.STAGE_NAME: label(report.stage),
-    }
-    if report.confidence is not None:
-        attributes[names.EVALUATION_SCORE] = report.confidence
     return attributes
 
 

@@ -35,11 +35,12 @@ _SECRETS = re.compile(
   | \beyJ[a-z0-9_-]{8,}(?:\.[a-z0-9_-]*){0,2}           # a JSON web token, cut short or whole
   | (?<=bearer\s)[^\s"',;]{8,}
   | (?<=://)[^\s/:@]{1,128}:[^\s/@]{1,128}(?=@)          # user:password in a URL
-  | (?<=api[_-]key[=:])\s*["']?[^\s"',;&]{8,}
-  | (?<=password[=:])\s*["']?[^\s"',;&]+
+  | (?P<key>(?:api[_-]?key|passw(?:or)?d|secret|access[_-]token)["']?\s{0,3}[=:]\s{0,3}["']?)
+    [^\s"',;&]{4,}                                       # what follows such a name, in code or JSON
     """
 )
 REDACTED = "[redacted]"
+_REPLACEMENT = rf"\g<key>{REDACTED}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class Boundary:
         length = len(text)
         # Cut first, since masking costs by length and the text may be hostile; but further out, and
         # once more after it: of a secret that the first cut goes through nothing may remain.
-        text = _SECRETS.sub(REDACTED, text[: limit + _SECRET_CHARS])
+        text = _SECRETS.sub(_REPLACEMENT, text[: limit + _SECRET_CHARS])
         if length > limit + _SECRET_CHARS:
             text = text[:-_SECRET_CHARS]
         if self.mask is not None:

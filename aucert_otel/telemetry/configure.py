@@ -57,7 +57,11 @@ def configure(
         ConfigurationError: an ``OTEL_*`` variable names a protocol or exporter we do not have.
     """
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() != "true":
-        for signal in ("TRACES", "METRICS", "LOGS"):  # all or nothing: a bad one leaves none half set
+        for signal in (
+            "TRACES",
+            "METRICS",
+            "LOGS",
+        ):  # all or nothing: a bad one leaves none half set
             _ = _wanted(signal) and _protocol(signal)
         if tracer_provider is None and _absent(trace.get_tracer_provider()):
             _set_traces(service_name)
@@ -67,7 +71,9 @@ def configure(
             _set_logs(service_name)
     capture = capture_from_environment() if capture_content is None else capture_content
     telemetry = Telemetry(
-        Instruments(tracer_provider, meter_provider, logger_provider),
+        None
+        if tracer_provider is meter_provider is logger_provider is None
+        else Instruments(tracer_provider, meter_provider, logger_provider),
         Boundary(capture, mask),
         every_finding=every_finding,
     )

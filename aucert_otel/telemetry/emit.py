@@ -21,14 +21,9 @@ from aucert_otel._safe import Guard
 from aucert_otel.telemetry import names
 from aucert_otel.telemetry.attributes import (
     Attributes,
-    Shape,
-    ShapeKey,
-    evaluation_attributes,
+    cost_attributes,
     finding_attributes,
-    shape_key,
-    shape_of,
     stage_attributes,
-    verdict_attributes,
 )
 from aucert_otel.telemetry.boundary import (
     MAX_ITEMS,
@@ -36,14 +31,15 @@ from aucert_otel.telemetry.boundary import (
     Boundary,
     capture_from_environment,
 )
-from aucert_otel.telemetry.instruments import Instruments
+from aucert_otel.telemetry.form import Circumstances, Form, form_key, make_form
+from aucert_otel.telemetry.instruments import Instruments, shared_instruments
 from aucert_otel.verdict import Costs, Report, StageReport, Verdict
 from aucert_otel.verdict import Status as StageStatus
 
 
 _GUARD = Guard("telemetry")
 _MAX_LABELS = 4096
-_MAX_SHAPES = 1024
+_MAX_FORMS = 1024
 
 CONTROL_FLOW: set[str] = set()
 """Exception classes, by name, that a framework raises to steer and not to fail. Integrations add theirs."""
@@ -66,27 +62,21 @@ class Telemetry:
         *,
         every_finding: bool = False,
     ) -> None:
-        self.instruments = instruments or Instruments()
+        self.instruments = instruments or shared_instruments()
         self.boundary = boundary or Boundary(capture_from_environment())
         self.every_finding = every_finding
         self._labels: dict[str, str] = {}
-        self._shapes: dict[ShapeKey, Shape] = {}
+        self._forms: dict[tuple[object, ...], Form] = {}
 
     def label(self, text: str) -> str:
         """`Boundary.label`, remembered: the same few names leave on every answer."""
+        if type(text) is not str:  # by contract it is; an object of the user's may not even hash
+            return self.boundary.label(text)
         known = self._labels.get(text)
         if known is None:
             known = self.boundary.label(text)
             if len(self._labels) < _MAX_LABELS and len(text) <= MAX_LABEL_CHARS:
                 self._labels[text] = known
-        return known
-
-    def _shape(self, key: ShapeKey) -> Shape:
-        known = self._shapes.get(key)
-        if known is None:
-            known = shape_of(key, self.label)
-            if len(self._shapes) < _MAX_SHAPES and len(key) <= MAX_ITEMS:
-                self._shapes[key] = known
         return known
 
     def start(self, name: str, context: Context | None = None, suffix: str = "") -> Span:
@@ -107,7 +97,7 @@ class Telemetry:
         """End a span for code that raised. The exception's message stays out: it may hold content."""
         with _GUARD:
             if CONTROL_FLOW.isdisjoint(kind.__name__ for kind in type(error).__mro__):
-                kind = type(error).__qualname__
+                kind = self.label(type(error).__qualname__)
                 span.set_attribute(names.ERROR_TYPE, kind)
                 # A consumer that stops reading a stream has not failed.
                 if not isinstance(error, GeneratorExit):
@@ -135,52 +125,39 @@ class Telemetry:
             self.end(span, stage_attributes(report, label=self.label))
 
     def verified(
-        self,
-        span: Span,
-        report: Report,
-        *,
-        action: str | None,
-        row: str | None = None,
-        tenant: str | None = None,
-        mode: str,
-        probability: float | None = None,
-        repair_outcome: str | None = None,
-        costs: Costs | None = None,
+        self, span: Span, report: Report, around: Circumstances, costs: Costs | None = None
     ) -> Attributes:
         """Send a verdict out and end its span; returns the attributes for the generate span."""
         attributes: Attributes = {}
-        shape = Shape()
+        form: Form | None = None
         with _GUARD:
-            shape = self._shape(shape_key(report.findings))
-            attributes = verdict_attributes(
-                report,
-                shape,
-                label=self.label,
-                action=action,
-                row=row,
-                costs=costs,
-                tenant=tenant,
-                mode=mode,
-                probability=probability,
-                repair_outcome=repair_outcome,
-            )
-            self._results(span, report)
+            form = self._form(report, around)
+            attributes = {
+                **form.attributes,
+                **cost_attributes(costs or report.costs, label=self.label),
+            }
+            if report.confidence is not None:
+                attributes[names.CONFIDENCE] = report.confidence
+            self._results(span, report, form)
         self.end(span, attributes)  # whatever happened above, no span stays open
-        with _GUARD:
-            self._measure(report, attributes, shape)
+        if form is not None:
+            with _GUARD:
+                self._measure(report, form)
         return attributes
 
-    def _results(self, span: Span, report: Report) -> None:
-        context = trace.set_span_in_context(span)
-        recording = span.is_recording()
-        if recording and len(report.stages) > 1:
-            for stage in report.stages[:-1]:
-                if stage.inline:  # the last stage's result is the verdict's own event
-                    span.add_event(names.EVENT_STAGE, stage_attributes(stage, label=self.label))
-        passed = report.verdict is Verdict.PASS
-        severity = SeverityNumber.INFO if passed else SeverityNumber.WARN
-        now = time.time_ns()
-        results = [evaluation_attributes(report, label=self.label)]
+    def _form(self, report: Report, around: Circumstances) -> Form:
+        key = form_key(report, around)
+        known = self._forms.get(key)
+        if known is None:
+            known = make_form(report, around, self.label)
+            if len(self._forms) < _MAX_FORMS and len(report.findings) <= MAX_ITEMS:
+                self._forms[key] = known
+        return known
+
+    def _results(self, span: Span, report: Report, form: Form) -> None:
+        results = [form.evaluation]
+        if report.confidence is not None:
+            results[0] = {**form.evaluation, names.EVALUATION_SCORE: report.confidence}
         if self.every_finding or report.failed or report.unclear:
             findings = [
                 finding
@@ -189,7 +166,16 @@ class Telemetry:
             ]
             results += [finding_attributes(f, self.boundary) for f in findings[:MAX_ITEMS]]
             if len(findings) > MAX_ITEMS:  # a span keeps 128 events; the first is the verdict
-                results[0][names.FINDINGS_OMITTED] = len(findings) - MAX_ITEMS
+                results[0] = {**results[0], names.FINDINGS_OMITTED: len(findings) - MAX_ITEMS}
+        recording = span.is_recording()
+        if recording and len(report.stages) > 1:
+            for stage in report.stages[:-1]:
+                if stage.inline:  # the last stage's result is the verdict's own event
+                    span.add_event(names.EVENT_STAGE, stage_attributes(stage, label=self.label))
+        passed = report.verdict is Verdict.PASS
+        severity = SeverityNumber.INFO if passed else SeverityNumber.WARN
+        context = trace.set_span_in_context(span)
+        now = time.time_ns()
         for result in results:
             if recording:
                 span.add_event(names.EVENT_EVALUATION, result, now)
@@ -203,32 +189,19 @@ class Telemetry:
                 )
             )
 
-    def _measure(self, report: Report, attributes: Attributes, shape: Shape) -> None:
+    def _measure(self, report: Report, form: Form) -> None:
         instruments = self.instruments
-        shared: Attributes = {names.CASCADE_NAME: attributes[names.CASCADE_NAME]}
-        if names.TENANT in attributes:
-            shared[names.TENANT] = attributes[names.TENANT]
-        if names.MODE in attributes:
-            shared[names.MODE] = attributes[names.MODE]
-        instruments.verifications.add(
-            1,
-            {
-                **shared,
-                names.VERDICT: attributes[names.VERDICT],
-                names.ACTION: attributes.get(names.ACTION, ""),
-                names.STAGE_REACHED: len(report.stages),
-            },
-        )
-        instruments.duration.record(report.latency_s, shared)
-        instruments.criteria.add(self.label(report.cascade), shape.key)
+        instruments.verifications.add(1, form.counted)
+        instruments.duration.record(report.latency_s, form.timed)
+        instruments.criteria.add(form.cascade, form.findings)
         for stage in report.stages:
             if stage.status is not StageStatus.OK and stage.status.did_not_run:
                 status = {names.STAGE_NAME: self.label(stage.stage)}
                 status[names.STAGE_STATUS] = stage.status.value
-                instruments.errors.add(1, {**shared, **status})
+                instruments.errors.add(1, {**form.timed, **status})
             if stage.cost_usd:
                 instruments.cost.add(
-                    stage.cost_usd, {**shared, names.STAGE_NAME: self.label(stage.stage)}
+                    stage.cost_usd, {**form.timed, names.STAGE_NAME: self.label(stage.stage)}
                 )
 
     def repaired(self, criteria: list[str], outcome: str, cascade: str) -> None:

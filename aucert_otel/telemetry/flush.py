@@ -26,7 +26,11 @@ _succeeded = True
 def flush_providers(timeout: float, further: Iterable[object] = ()) -> bool:
     """Flush the global providers and further ones; whether all finished within ``timeout`` seconds."""
     global _running  # noqa: PLW0603 - at most one flush in flight, however dead the exporter is
-    providers: list[Any] = [trace.get_tracer_provider(), metrics.get_meter_provider(), get_logger_provider()]
+    providers: list[Any] = [
+        trace.get_tracer_provider(),
+        metrics.get_meter_provider(),
+        get_logger_provider(),
+    ]
     providers += [p for p in further if p not in providers]
     flushes = [f for p in providers if callable(f := getattr(p, "force_flush", None))]
     if not flushes:

@@ -19,7 +19,7 @@ from opentelemetry.trace import TracerProvider
 from aucert_otel._version import __version__
 from aucert_otel.background import current_worker
 from aucert_otel.telemetry import names
-from aucert_otel.telemetry.attributes import ShapeKey
+from aucert_otel.telemetry.form import Findings
 
 
 _MAX_SERIES = 2048
@@ -36,13 +36,13 @@ class Tally:
     __slots__ = ("__weakref__", "_counts", "_lock", "_overflow")
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[str, ShapeKey]] = Counter()
+        self._counts: Counter[tuple[str, Findings]] = Counter()
         self._overflow: Counter[tuple[str, str]] = Counter()
         """Findings past the limit, by cascade and verdict: criteria may be made up by a check."""
         self._lock = threading.Lock()
         _tallies.add(self)
 
-    def add(self, cascade: str, key: ShapeKey) -> None:
+    def add(self, cascade: str, key: Findings) -> None:
         """Count the findings of one answer; both arguments are fit to leave."""
         with self._lock:
             if len(self._counts) < _MAX_SERIES or (cascade, key) in self._counts:
@@ -90,7 +90,9 @@ def _dropped(_: CallbackOptions) -> list[Observation]:
 
 
 def _after_fork() -> None:
-    for tally in list(_tallies):  # another thread may have held the lock
+    global _lock  # noqa: PLW0603 - another thread may have held it
+    _lock = threading.Lock()
+    for tally in list(_tallies):
         tally._lock = threading.Lock()
 
 
@@ -150,3 +152,16 @@ class Instruments:
         meter.create_observable_counter(
             names.METRIC_DROPPED, [_dropped], "{verification}", "Verifications dropped, by reason"
         )
+
+
+_lock = threading.Lock()
+_shared: Instruments | None = None
+
+
+def shared_instruments() -> Instruments:
+    """Those of the global providers, made once: a meter takes an instrument's name only once."""
+    global _shared  # noqa: PLW0603 - one a process, like the providers it writes to
+    with _lock:
+        if _shared is None:
+            _shared = Instruments()
+        return _shared
