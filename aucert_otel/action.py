@@ -119,6 +119,8 @@ def _any(_: Situation) -> bool:
     return True
 
 
+CLEAN = Row("clean", "nothing failed", Action.SHIP, _nothing_failed)
+
 TABLE: tuple[Row, ...] = (
     Row(
         "fail_open",
@@ -134,7 +136,7 @@ TABLE: tuple[Row, ...] = (
         _evidence_problem,
     ),
     Row("unclear", "a criterion is still unclear after the last stage", Action.PERSON, _unclear),
-    Row("clean", "nothing failed", Action.SHIP, _nothing_failed),
+    CLEAN,
     Row(
         "spent",
         "it failed again after its one repair or escalation",
@@ -167,7 +169,7 @@ def decide(situation: Situation, table: Sequence[Row] = TABLE) -> Decision:
 
 def format_table(table: Sequence[Row] = TABLE) -> str:
     """The table as text, one numbered line a row."""
-    width = max(len(row.condition) for row in table)
+    width = max((len(row.condition) for row in table), default=0)
     return "\n".join(
         f"{number}. {row.condition:<{width}} -> {row.action.value}"
         for number, row in enumerate(table, 1)

@@ -8,7 +8,6 @@ implementation for both kinds of caller.
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import time
 from collections.abc import Coroutine, Generator, Iterable
@@ -187,7 +186,7 @@ class Cascade:
         ConfigurationError: no stages, or two of one name.
     """
 
-    __slots__ = ("name", "stages", "strict", "version")
+    __slots__ = ("name", "stages", "strict", "version", "waits")
 
     def __init__(
         self,
@@ -208,11 +207,14 @@ class Cascade:
                 f"cascade {name!r} has two stages of one name in {seen}: name them apart with name=..."
             )
         self.version = version or self._hash()
+        self.waits = not all(stage.inline for stage in self.stages)
 
     def __repr__(self) -> str:
         return f"Cascade({self.name!r}, [{', '.join(s.name for s in self.stages)}], version={self.version!r})"
 
     def _hash(self) -> str:
+        import hashlib  # OpenSSL takes ten milliseconds to load; importing us should not
+
         text = "\n".join(
             f"{s.name}|{','.join(sorted(s.settles))}|{s.gate!r}|{s.fingerprint}"
             for s in self.stages
@@ -236,7 +238,7 @@ class Cascade:
         generation: Generation,
         meter: Meter,
         telemetry: Telemetry,
-        context: Context,
+        context: Context | None,
     ) -> Walk:
         """The run itself, as a generator of what has to wait. ``context`` parents stage spans."""
         started = time.perf_counter()
@@ -250,7 +252,8 @@ class Cascade:
             else:
                 found = yield OnWorker(_run_waiting, stage, generation, meter, telemetry, context)
             reports.append(found)
-            meter.charge(found.cost_usd)
+            if found.cost_usd != 0.0:
+                meter.charge(found.cost_usd)
             settled = self._settles(stage, found)
             # No later stage can mend stale or conflicting evidence: it would read the same passage.
             if settled or (found.verdict is not Verdict.PASS and _evidence_is_bad(found)):
@@ -296,7 +299,11 @@ def _run_inline(stage: Stage, generation: Generation) -> StageReport:
 
 
 async def _run_waiting(
-    stage: Stage, generation: Generation, meter: Meter, telemetry: Telemetry, context: Context
+    stage: Stage,
+    generation: Generation,
+    meter: Meter,
+    telemetry: Telemetry,
+    context: Context | None,
 ) -> StageReport:
     import asyncio  # most of what importing us would cost; it runs by now
 
@@ -392,7 +399,7 @@ _FREE = Costs()
 
 
 def _costs(reports: list[StageReport]) -> Costs:
-    if not any([r.cost_usd != 0.0 or r.unpriced for r in reports]):
+    if all(r.cost_usd == 0.0 and not r.unpriced for r in reports):
         return _FREE
     return Costs(
         verification=add_usd(*[r.cost_usd for r in reports]),

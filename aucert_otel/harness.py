@@ -11,15 +11,13 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 
 from aucert_otel._drive import adrive, drive
 from aucert_otel._safe import Guard
-from aucert_otel.audit import AuditSink, AuditWriter, record_of_outcome
-from aucert_otel.audit.record import Mode
 from aucert_otel.background import current_worker, worker
 from aucert_otel.budget import Budget, Meter
 from aucert_otel.cascade import Cascade, Stage
@@ -32,6 +30,10 @@ from aucert_otel.telemetry.flush import flush_providers
 from aucert_otel.verdict import Verdict
 from aucert_otel.verifier import Verifier, VerifierFunction
 
+
+if TYPE_CHECKING:
+    from aucert_otel.audit import AuditSink, AuditWriter
+    from aucert_otel.audit.record import Mode
 
 _GUARD = Guard("harness")
 
@@ -75,9 +77,7 @@ class Harness:
         self.policy = policy or Policy()
         self.budget = budget or Budget()
         self.sampling = sampling or Sampling()
-        self.audit = (
-            audit if audit is None or isinstance(audit, AuditWriter) else AuditWriter(audit)
-        )
+        self.audit = None if audit is None else _writer(audit)
         self.price = price
         self.name = name
         self._own_telemetry = telemetry
@@ -242,6 +242,8 @@ class Harness:
         self, outcome: Outcome, mode: Mode = "inline", probability: float = 1.0
     ) -> Outcome:
         if self.audit is not None:
+            from aucert_otel.audit import record_of_outcome
+
             with Guard("audit"):
                 # The record is built on the writer's thread: everything in an outcome is frozen.
                 self.audit.put(
@@ -255,3 +257,14 @@ class Harness:
                     )
                 )
         return outcome
+
+
+def _writer(audit: AuditSink | AuditWriter) -> AuditWriter:
+    from aucert_otel.audit import AuditWriter
+
+    return audit if isinstance(audit, AuditWriter) else AuditWriter(audit, on_drop=_count_drop)
+
+
+def _count_drop(reason: str, count: int) -> None:
+    """Audit records that were lost show where lost verifications do: in the worker's own metric."""
+    worker().dropped[f"audit_{reason}"] += count

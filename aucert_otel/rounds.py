@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 from opentelemetry import trace
@@ -16,8 +17,8 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span
 
 from aucert_otel._drive import Effect, InCaller
-from aucert_otel._safe import Guard
-from aucert_otel.action import TABLE, Action, Decision, Row, Situation, decide
+from aucert_otel._safe import Guard, swallow
+from aucert_otel.action import CLEAN, TABLE, Action, Decision, Row, Situation, decide
 from aucert_otel.budget import Estimate, Meter
 from aucert_otel.cascade import Cascade
 from aucert_otel.generation import Generation, check_known, with_known
@@ -39,7 +40,6 @@ Pricer: TypeAlias = Callable[[Generation], float | None]
 
 Flow: TypeAlias = Generator[Effect[Any], Any, Outcome]
 
-_PRICE = Guard("price")
 _TABLE = Guard("action table")
 
 
@@ -93,9 +93,9 @@ class _Round:
     cost_usd: float | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Rounds:
-    """The flows of one harness, each a generator for `aucert_otel._drive`."""
+    """The flows of one harness, each a generator for `aucert_otel._drive`. Made for one call."""
 
     cascade: Cascade
     policy: Policy
@@ -108,7 +108,10 @@ class Rounds:
     def verify(self, generation: Generation, meter: Meter, context: Context | None = None) -> Flow:
         """Check a finished answer and say what to do about it."""
         done = yield from self._check(generation, meter, context, self._priced(generation))
-        decision = self._decide(self._situation(done, meter, can_repair=True, can_escalate=False))
+        decision = self._clean(done)
+        if decision is None:
+            situation = self._situation(done, meter, can_repair=True, can_escalate=False)
+            decision = self._decide(situation)
         costs = self._costs(done)
         self._send(done, decision, costs)
         request = None
@@ -122,13 +125,16 @@ class Rounds:
         try:
             call = _Call(task, meter, trace.set_span_in_context(root))
             first = yield from self._round(call, task.generate)
-            situation = self._situation(
-                first, meter, can_repair=task.can_repair, can_escalate=task.escalate is not None
-            )
-            decision = _doable(self._decide(situation), task)
+            situation = None
+            decision = self._clean(first)
+            if decision is None:
+                situation = self._situation(
+                    first, meter, can_repair=task.can_repair, can_escalate=task.escalate is not None
+                )
+                decision = _doable(self._decide(situation), task)
             costs = self._costs(first)
             attributes = self._send(first, decision, costs)
-            if decision.action in (Action.REPAIR, Action.ESCALATE):
+            if situation is not None and decision.action in (Action.REPAIR, Action.ESCALATE):
                 outcome, attributes = yield from self._again(
                     call, first, situation, decision, attributes
                 )
@@ -170,18 +176,20 @@ class Rounds:
     ) -> Generator[Effect[Any], Any, _Round]:
         span = self.telemetry.start(names.SPAN_VERIFY, context, self.cascade.name)
         try:
-            report = yield from self.cascade.walk(
-                generation, meter, self.telemetry, trace.set_span_in_context(span, context)
-            )
+            inner = trace.set_span_in_context(span, context) if self.cascade.waits else None
+            report = yield from self.cascade.walk(generation, meter, self.telemetry, inner)
         except BaseException as error:
             self.telemetry.fail(span, error)
             raise
         return _Round(generation, report, span, seconds + report.latency_s, cost)
 
     def _priced(self, generation: Generation) -> float | None:
-        with _PRICE:
+        try:
             return known_usd(self.price(generation))
-        return None
+        except Exception as error:
+            if not swallow("price", error):
+                raise
+            return None
 
     def _again(
         self,
@@ -236,6 +244,12 @@ class Rounds:
         cost = None if second is None else second.cost_usd
         return RepairRecord(request.failed, result, cost_usd=cost, seconds=seconds)
 
+    def _clean(self, done: _Round) -> Decision | None:
+        """The decision on an answer with which nothing is wrong: most answers, so it comes cheap."""
+        if self.policy.table is TABLE and done.report.clean:
+            return CLEAN.decision
+        return None
+
     def _situation(
         self, done: _Round, meter: Meter, *, can_repair: bool, can_escalate: bool
     ) -> Situation:
@@ -268,8 +282,11 @@ class Rounds:
     @staticmethod
     def _costs(first: _Round, second: _Round | None = None, *, again: bool = False) -> Costs:
         found = first.report.costs
-        if second is None and not again and first.cost_usd is not None and not found.unpriced:
-            return Costs(verification=found.verification, generation=first.cost_usd)
+        if second is None and not again and not found.unpriced:
+            if first.cost_usd is not None:
+                return Costs(verification=found.verification, generation=first.cost_usd)
+            if found.verification == 0.0:
+                return _unpriced(first.generation.model or "generation")
         rounds = [first] if second is None else [first, second]
         unpriced: list[str] = []
         for done in rounds:
@@ -302,6 +319,12 @@ class Rounds:
             ),
             costs,
         )
+
+
+@lru_cache(maxsize=256)
+def _unpriced(model: str) -> Costs:
+    """Free checks of an answer whose own price nobody knows."""
+    return Costs(unpriced=(model,))
 
 
 def _doable(decision: Decision, task: Task) -> Decision:

@@ -326,14 +326,19 @@ class Report:
                 unclear += (finding,)
         missing: tuple[StageReport, ...] = ()
         for stage in self.stages:
-            if stage.status is not Status.OK and stage.status.did_not_run:
-                if stage.veto or not self.settled:
-                    missing += (stage,)
+            made_up_for = self.settled and not stage.veto
+            if stage.status is not Status.OK and stage.status.did_not_run and not made_up_for:
+                missing += (stage,)
         derive = object.__setattr__
         derive(self, "findings", findings)
         derive(self, "failed", failed)
         derive(self, "unclear", unclear)
         derive(self, "missing", missing)
+
+    @property
+    def clean(self) -> bool:
+        """Settled as a pass, with no standing failure, nothing unclear and no check missing."""
+        return self.verdict is Verdict.PASS and not (self.failed or self.unclear or self.missing)
 
     @property
     def stage_reached(self) -> int:

@@ -17,7 +17,7 @@ from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, Status, StatusCode
 
-from aucert_otel._safe import Guard
+from aucert_otel._safe import Guard, swallow
 from aucert_otel.telemetry import names
 from aucert_otel.telemetry.attributes import (
     Attributes,
@@ -105,7 +105,7 @@ class Telemetry:
             span.end()
 
     @contextmanager
-    def stage(self, name: str, context: Context) -> Iterator[Span]:
+    def stage(self, name: str, context: Context | None) -> Iterator[Span]:
         """A span for a stage that waits, current within its block."""
         span = self.start(names.SPAN_STAGE, context, name)
         token = otel_context.attach(trace.set_span_in_context(span, context))
@@ -129,8 +129,7 @@ class Telemetry:
     ) -> Attributes:
         """Send a verdict out and end its span; returns the attributes for the generate span."""
         attributes: Attributes = {}
-        form: Form | None = None
-        with _GUARD:
+        try:  # what the guard does, without its cost: this runs once an answer
             form = self._form(report, around)
             attributes = {
                 **form.attributes,
@@ -138,11 +137,13 @@ class Telemetry:
             }
             if report.confidence is not None:
                 attributes[names.CONFIDENCE] = report.confidence
+            self._measure(report, form)
             self._results(span, report, form)
-        self.end(span, attributes)  # whatever happened above, no span stays open
-        if form is not None:
-            with _GUARD:
-                self._measure(report, form)
+        except Exception as error:  # noqa: BLE001 - see above
+            if not swallow("telemetry", error):
+                raise
+        finally:
+            self.end(span, attributes)  # whatever happened above, no span stays open
         return attributes
 
     def _form(self, report: Report, around: Circumstances) -> Form:
@@ -191,9 +192,8 @@ class Telemetry:
 
     def _measure(self, report: Report, form: Form) -> None:
         instruments = self.instruments
-        instruments.verifications.add(1, form.counted)
+        instruments.tally.add(form)
         instruments.duration.record(report.latency_s, form.timed)
-        instruments.criteria.add(form.cascade, form.findings)
         for stage in report.stages:
             if stage.status is not StageStatus.OK and stage.status.did_not_run:
                 status = {names.STAGE_NAME: self.label(stage.stage)}

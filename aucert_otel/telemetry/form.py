@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from aucert_otel.telemetry import names
 from aucert_otel.telemetry.attributes import Attributes
-from aucert_otel.telemetry.boundary import MAX_ITEMS
+from aucert_otel.telemetry.boundary import MAX_ITEMS, AttributeValue
 from aucert_otel.verdict import Report, Status, Verdict
 
 
@@ -32,9 +33,12 @@ class Circumstances:
     repair_outcome: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Form:
-    """The attributes that every verdict of one kind shares. Copied and filled in, never changed."""
+    """The attributes that every verdict of one kind shares. Copied and filled in, never changed.
+
+    Two forms are the same only if they are the same object, which makes counting by form cheap.
+    """
 
     attributes: Attributes
     evaluation: Attributes
@@ -42,6 +46,15 @@ class Form:
     timed: Attributes
     cascade: str
     findings: Findings
+
+    def without_findings(self) -> Form:
+        """The one form like this that names no criteria."""
+        return _bare(tuple(self.counted.items()), self.cascade)
+
+
+@lru_cache(maxsize=4096)
+def _bare(counted: tuple[tuple[str, AttributeValue], ...], cascade: str) -> Form:
+    return Form({}, {}, dict(counted), {}, cascade, ())
 
 
 def form_key(report: Report, around: Circumstances) -> tuple[object, ...]:

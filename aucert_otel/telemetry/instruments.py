@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-import weakref
-from collections import Counter
 
 from opentelemetry import metrics, trace
 from opentelemetry._logs import Logger, LoggerProvider, get_logger
@@ -19,59 +17,7 @@ from opentelemetry.trace import TracerProvider
 from aucert_otel._version import __version__
 from aucert_otel.background import current_worker
 from aucert_otel.telemetry import names
-from aucert_otel.telemetry.form import Findings
-
-
-_MAX_SERIES = 2048
-_tallies: weakref.WeakSet[Tally] = weakref.WeakSet()
-
-
-class Tally:
-    """Findings by criterion and verdict, counted in process and read when metrics are collected.
-
-    A synchronous counter costs about ten microseconds a call; six passing criteria would cost more
-    than the checks themselves. Counting a whole answer's findings under one key costs one.
-    """
-
-    __slots__ = ("__weakref__", "_counts", "_lock", "_overflow")
-
-    def __init__(self) -> None:
-        self._counts: Counter[tuple[str, Findings]] = Counter()
-        self._overflow: Counter[tuple[str, str]] = Counter()
-        """Findings past the limit, by cascade and verdict: criteria may be made up by a check."""
-        self._lock = threading.Lock()
-        _tallies.add(self)
-
-    def add(self, cascade: str, key: Findings) -> None:
-        """Count the findings of one answer; both arguments are fit to leave."""
-        with self._lock:
-            if len(self._counts) < _MAX_SERIES or (cascade, key) in self._counts:
-                self._counts[cascade, key] += 1
-            else:
-                for _criterion, verdict, _reason in key:
-                    self._overflow[cascade, verdict] += 1
-
-    def observe(self, _: CallbackOptions) -> list[Observation]:
-        """What an observable counter reports: one sum for each cascade, criterion and verdict."""
-        with self._lock:
-            counts = list(self._counts.items())
-            overflow = list(self._overflow.items())
-        sums: Counter[tuple[str, str, str]] = Counter()
-        for (cascade, key), count in counts:
-            for criterion, verdict, _reason in key:
-                sums[cascade, criterion, verdict] += count
-        return [
-            Observation(
-                count,
-                {names.CASCADE_NAME: cascade, names.CRITERION: criterion, names.VERDICT: verdict},
-            )
-            for (cascade, criterion, verdict), count in sums.items()
-        ] + [
-            Observation(
-                count, {names.CASCADE_NAME: cascade, names.VERDICT: verdict, names.OVERFLOW: True}
-            )
-            for (cascade, verdict), count in overflow
-        ]
+from aucert_otel.telemetry.tally import tally_of
 
 
 def _queued(_: CallbackOptions) -> list[Observation]:
@@ -92,8 +38,6 @@ def _dropped(_: CallbackOptions) -> list[Observation]:
 def _after_fork() -> None:
     global _lock  # noqa: PLW0603 - another thread may have held it
     _lock = threading.Lock()
-    for tally in list(_tallies):
-        tally._lock = threading.Lock()
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -115,8 +59,12 @@ class Instruments:
         self.tracer = trace.get_tracer(names.SCOPE, __version__, tracer_provider)
         self.logger: Logger = get_logger(names.SCOPE, __version__, logger_provider)
         meter = metrics.get_meter(names.SCOPE, __version__, meter_provider)
-        self.verifications = meter.create_counter(
-            names.METRIC_VERIFICATIONS, "{verification}", "Finished answers that were verified"
+        self.tally = tally_of(meter_provider)
+        meter.create_observable_counter(
+            names.METRIC_VERIFICATIONS,
+            [self.tally.verifications],
+            "{verification}",
+            "Finished answers that were verified",
         )
         self.duration = meter.create_histogram(
             names.METRIC_DURATION,
@@ -136,10 +84,9 @@ class Instruments:
         self.errors = meter.create_counter(
             names.METRIC_ERRORS, "{error}", "Planned checks that did not run"
         )
-        self.criteria = Tally()
         meter.create_observable_counter(
             names.METRIC_CRITERIA,
-            [self.criteria.observe],
+            [self.tally.criteria],
             "{finding}",
             "Findings, by criterion and verdict",
         )

@@ -116,4 +116,4 @@ EVENT_RETRY: Final = "aucert.llm.retry"
 LLM_ATTEMPT: Final = "aucert.llm.attempt"
 LLM_RETRY_DELAY: Final = "aucert.llm.retry.delay"
 METRIC_CLIENT_DURATION: Final = "gen_ai.client.operation.duration"
-METRIC_CLIENT_TOKENS: Final = "gen_ai.client.token.usage"  # noqa: S105 - same
+METRIC_CLIENT_TOKENS: Final = "gen_ai.client.token.usage"
