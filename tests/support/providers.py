@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from opentelemetry.sdk._logs import LoggerProvider
@@ -18,9 +19,9 @@ from opentelemetry.sdk.trace import ReadableSpan, SpanLimits, SpanProcessor, Tra
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import Sampler
-from support.spantree import attributes_of, normalised, outline, tree
 
 from aucert_otel.telemetry import Boundary, Instruments, Telemetry
+from support.spantree import attributes_of, normalised, outline, tree
 
 
 class Balance(SpanProcessor):
@@ -70,7 +71,11 @@ class Recorder:
         if self.keep:
             self.tracers.add_span_processor(SimpleSpanProcessor(self.spans_out))
             self.loggers.add_log_record_processor(SimpleLogRecordProcessor(self.records_out))
-        self.instruments = Instruments(self.tracers, self.meters, self.loggers)
+
+    @cached_property
+    def instruments(self) -> Instruments:
+        """What writes here. Two would share one meter, which takes a name only once."""
+        return Instruments(self.tracers, self.meters, self.loggers)
 
     def telemetry(self, boundary: Boundary | None = None, **options: Any) -> Telemetry:
         """A telemetry that writes here."""
