@@ -3,73 +3,31 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any
 
+from aucert_otel._kinds import Kind, kind_of
 from aucert_otel._safe import Guard
+from aucert_otel._site import Chunks
 
 
+Function = Callable[..., Any]
 Show = Callable[[Any, tuple[Any, ...], dict[str, Any]], object]
 
 _GUARD = Guard("observe")
 
 
-def observe(function: Callable[..., Any], show: Show) -> Callable[..., Any]:
-    """Wrap a function of any flavour in one of the same flavour.
+def observe(function: Function, show: Show) -> Function:
+    """Wrap a function in one of the same kind.
 
     ``show`` receives the finished answer (for streams the list of chunks) and the arguments. What
     it raises never reaches the caller, and it is not called for a stream that was abandoned or
     that raised: there is no finished answer.
     """
-    if inspect.isasyncgenfunction(function):
+    return _WRAPPERS[kind_of(function)](function, show)
 
-        @functools.wraps(function)
-        async def async_stream(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-            chunks: list[Any] = []
-            inner = function(*args, **kwargs)
-            try:
-                step = await anext(inner, _END)
-                while step is not _END:
-                    chunks.append(step)
-                    try:
-                        sent = yield step
-                    except GeneratorExit:
-                        raise
-                    except BaseException as error:  # noqa: BLE001 - the consumer's throw() belongs to the inner generator
-                        step = await _athrow(inner, error)
-                    else:
-                        step = await _asend(inner, sent)
-            finally:
-                await inner.aclose()
-            with _GUARD:
-                show(chunks, args, kwargs)
 
-        return async_stream
-
-    if inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def coroutine(*args: Any, **kwargs: Any) -> Any:
-            value = await function(*args, **kwargs)
-            with _GUARD:
-                show(value, args, kwargs)
-            return value
-
-        return coroutine
-
-    if inspect.isgeneratorfunction(function):
-
-        @functools.wraps(function)
-        def stream(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-            chunks: list[Any] = []
-            result = yield from _Recording(function(*args, **kwargs), chunks)
-            with _GUARD:
-                show(chunks, args, kwargs)
-            return result
-
-        return stream
-
+def _plain(function: Function, show: Show) -> Function:
     @functools.wraps(function)
     def plain(*args: Any, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)
@@ -80,19 +38,67 @@ def observe(function: Callable[..., Any], show: Show) -> Callable[..., Any]:
     return plain
 
 
+def _coroutine(function: Function, show: Show) -> Function:
+    @functools.wraps(function)
+    async def coroutine(*args: Any, **kwargs: Any) -> Any:
+        value = await function(*args, **kwargs)
+        with _GUARD:
+            show(value, args, kwargs)
+        return value
+
+    return coroutine
+
+
+def _stream(function: Function, show: Show) -> Function:
+    @functools.wraps(function)
+    def stream(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        chunks = Chunks()
+        chunks.result = yield from _Recording(function(*args, **kwargs), chunks)
+        with _GUARD:
+            show(chunks, args, kwargs)
+        return chunks.result
+
+    return stream
+
+
+def _async_stream(function: Function, show: Show) -> Function:
+    @functools.wraps(function)
+    async def async_stream(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        chunks = Chunks()
+        inner = function(*args, **kwargs)
+        try:
+            step = await anext(inner, _END)
+            while step is not _END:
+                chunks.append(step)
+                try:
+                    sent = yield step
+                except GeneratorExit:
+                    raise
+                except BaseException as error:  # noqa: BLE001 - the consumer's throw() belongs to the inner generator
+                    step = await _step(inner.athrow(error))
+                else:
+                    step = await _step(inner.asend(sent))
+        finally:
+            await inner.aclose()
+        with _GUARD:
+            show(chunks, args, kwargs)
+
+    return async_stream
+
+
+_WRAPPERS = {
+    Kind.PLAIN: _plain,
+    Kind.COROUTINE: _coroutine,
+    Kind.STREAM: _stream,
+    Kind.ASYNC_STREAM: _async_stream,
+}
+
 _END = object()
 
 
-async def _asend(inner: AsyncGenerator[Any, Any], value: Any) -> Any:
+async def _step(step: Any) -> Any:
     try:
-        return await inner.asend(value)
-    except StopAsyncIteration:
-        return _END
-
-
-async def _athrow(inner: AsyncGenerator[Any, Any], error: BaseException) -> Any:
-    try:
-        return await inner.athrow(error)
+        return await step
     except StopAsyncIteration:
         return _END
 

@@ -7,7 +7,6 @@ the queue is bounded, what does not fit is dropped and counted, and nobody who o
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import contextvars
 import os
@@ -15,17 +14,24 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Coroutine
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from aucert_otel._safe import Guard
+from aucert_otel._pool import DaemonPool
+from aucert_otel._safe import Guard, swallow
 
+
+if TYPE_CHECKING:
+    import asyncio
 
 T = TypeVar("T")
 Job = Callable[[], Coroutine[Any, Any, None]]
 
 EXIT_TIMEOUT_S = 5.0
 """How long interpreter exit waits for verifications that were accepted."""
+
+_CANCEL_TIMEOUT_S = 0.5
+"""How long exit then waits for cancelled verifications to end their spans."""
 
 _GUARD = Guard("background")
 
@@ -49,16 +55,24 @@ class Worker:
         self._closed = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._idle = threading.Condition()
+        import asyncio  # a third of our import time, and many a process never waits for anything
+
         self._loop = asyncio.new_event_loop()
-        self._loop.set_default_executor(
-            ThreadPoolExecutor(max_workers=32, thread_name_prefix="aucert-blocking")
-        )
+        self._pool = DaemonPool(32, "aucert-blocking")
         self._thread = threading.Thread(target=self._main, name="aucert-otel", daemon=True)
         self._thread.start()
 
     def _main(self) -> None:
+        import asyncio
+
         asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        while True:
+            try:
+                self._loop.run_forever()
+            except (KeyboardInterrupt, SystemExit) as error:
+                # A check that calls sys.exit() stops the loop it runs on. Its own caller is told;
+                # everybody else's checks go on.
+                swallow("background loop", RuntimeError(type(error).__qualname__))
 
     @property
     def pending(self) -> int:
@@ -77,6 +91,8 @@ class Worker:
                 "a verifier called the synchronous API from aucert_otel's own event loop, which "
                 "would wait for itself: use averify/arun inside an asynchronous verifier"
             )
+        import asyncio
+
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -88,7 +104,16 @@ class Worker:
         """Run a coroutine on this loop and await it on the caller's; cancellation reaches it."""
         if threading.current_thread() is self._thread:
             return await work
+        import asyncio
+
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+    async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
+        """Call a blocking function on a worker thread, in the context of the caller."""
+        import asyncio
+
+        call = partial(contextvars.copy_context().run, function, *args)
+        return await asyncio.wrap_future(self._pool.submit(call))
 
     def offer(self, job: Job) -> bool:
         """Queue a verification without ever blocking; ``False`` when it was dropped and counted."""
@@ -117,11 +142,15 @@ class Worker:
             task.add_done_callback(self._tasks.discard)
 
     async def _run_job(self, job: Job) -> None:
+        done = False
         try:
             with _GUARD:
                 await job()
+                done = True
         finally:
             with self._idle:
+                if not (done or self._closed):  # what exit cuts off is counted there
+                    self.dropped["error"] += 1
                 self._running -= 1
                 self._pending -= 1
                 more = bool(self._jobs) and not self._pumping
@@ -142,19 +171,30 @@ class Worker:
         return True
 
     def close(self, timeout: float) -> bool:
-        """Accept nothing more, drain, and count what did not finish in time as dropped."""
+        """Accept nothing more, drain, and drop and count what does not finish in time.
+
+        The loop itself goes on: a later exit handler of the application may still verify.
+        """
         with self._idle:
-            self._closed = True
-        done = self.flush(timeout)
-        if not done:
-            with self._idle:
-                self.dropped["exit"] += self._pending
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        return done
+            before, self._closed = self._closed, True
+        if before or self.flush(timeout):
+            return not self._pending
+        with self._idle:
+            self.dropped["exit"] += self._pending
+            self._pending -= len(self._jobs)
+            self._jobs.clear()
+        self._loop.call_soon_threadsafe(self._cancel)
+        self.flush(_CANCEL_TIMEOUT_S)
+        return False
+
+    def _cancel(self) -> None:
+        for task in self._tasks:  # so that their spans end, as cancelled
+            task.cancel()
 
 
 _lock = threading.Lock()
 _worker: Worker | None = None
+_inherited: Worker | None = None
 
 
 def worker() -> Worker:
@@ -166,9 +206,7 @@ def worker() -> Worker:
     with _lock:
         if _worker is None:
             _worker = Worker()
-            # Exit handlers run last in, first out. Registering at first use puts ours behind the
-            # providers' own, so that the last verdicts still have somewhere to go.
-            atexit.register(_drain, os.getpid())
+            _register_exit(os.getpid())
         return _worker
 
 
@@ -177,15 +215,37 @@ def current_worker() -> Worker | None:
     return _worker
 
 
-def _drain(pid: int) -> None:
-    if os.getpid() == pid and _worker is not None:
+def _register_exit(pid: int) -> None:
+    # Exit handlers run last in, first out, and a provider that is set up after our first use shuts
+    # down before our own handler. So we drain earlier, where the interpreter waits for its threads,
+    # and once more at the end for what other threads have submitted since.
+    early = getattr(threading, "_register_atexit", None)
+    with _GUARD:
+        if early is not None:
+            early(_drain_early, pid)
+    atexit.register(_drain, pid)
+
+
+def _drain_early(pid: int) -> None:
+    found = _worker
+    if os.getpid() == pid and found is not None:
         with _GUARD:
-            _worker.close(EXIT_TIMEOUT_S)
+            if not found.flush(EXIT_TIMEOUT_S):
+                found.close(0.0)
+
+
+def _drain(pid: int) -> None:
+    found = _worker
+    if os.getpid() == pid and found is not None:
+        with _GUARD:
+            found.close(EXIT_TIMEOUT_S)
 
 
 def _after_fork() -> None:
     # Threads do not survive a fork: the child starts its own worker, the parent finishes its queue.
-    global _worker, _lock  # noqa: PLW0603 - same
+    # The parent's loop is kept, since its collection here would complain that it was never closed.
+    global _worker, _inherited, _lock  # noqa: PLW0603 - same
+    _inherited = _worker
     _worker = None
     _lock = threading.Lock()
 

@@ -72,7 +72,7 @@ def configure(
     capture = capture_from_environment() if capture_content is None else capture_content
     telemetry = Telemetry(
         None
-        if tracer_provider is meter_provider is logger_provider is None
+        if (tracer_provider, meter_provider, logger_provider) == (None, None, None)
         else Instruments(tracer_provider, meter_provider, logger_provider),
         Boundary(capture, mask),
         every_finding=every_finding,

@@ -139,7 +139,7 @@ class Telemetry:
                 attributes[names.CONFIDENCE] = report.confidence
             self._measure(report, form)
             self._results(span, report, form)
-        except Exception as error:  # noqa: BLE001 - see above
+        except Exception as error:
             if not swallow("telemetry", error):
                 raise
         finally:

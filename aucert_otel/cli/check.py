@@ -1,0 +1,210 @@
+"""``aucert check``: verify finished answers from a file."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, BinaryIO, Final
+
+import typer
+from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
+
+from aucert_otel.budget import Estimate
+from aucert_otel.cascade import Cascade
+from aucert_otel.cli.checking import Check, Harnesses
+from aucert_otel.cli.outfile import open_out
+from aucert_otel.cli.screen import console, cut, plural, safe, usd
+from aucert_otel.cli.settings import settings
+from aucert_otel.cli.tally import Tally, summary
+from aucert_otel.errors import ConfigurationError
+from aucert_otel.rows import InputLine, read_rows
+from aucert_otel.telemetry.boundary import Boundary
+
+
+EXIT_INTERRUPTED: Final = 130
+
+
+def check(  # noqa: PLR0917 - typer reads the options off the signature
+    source: Annotated[
+        str, typer.Argument(metavar="INPUT", help="Answers as JSON lines; - reads standard input.")
+    ],
+    config: Annotated[
+        Path | None, typer.Option(help="The settings; default: aucert.yaml, else a preset.")
+    ] = None,
+    cascade: Annotated[
+        str | None, typer.Option(help="The cascade for every row, instead of its tenant's.")
+    ] = None,
+    tenant: Annotated[str | None, typer.Option(help="The tenant of rows that name none.")] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the records go, one JSON line a row; - for standard output. A run that was "
+            "interrupted goes on where it stopped."
+        ),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Rows checked at once.")] = 8,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Call nothing; say what it would cost.")
+    ] = False,
+    content: Annotated[
+        bool, typer.Option(help="Whether records quote the answer, its claims and the evidence.")
+    ] = True,
+) -> None:
+    """Verify finished answers. Exit 0 ran, 2 unusable input or settings, 130 interrupted."""
+    errors = console(stderr=True)
+    found, where = settings(config, cascade)
+    errors.print(safe(where))
+    harnesses = Harnesses(found, cascade, tenant)
+    if tenant is not None and tenant not in found.tenants and cascade is None:
+        found.tenant(tenant)  # refused here rather than once a row
+    with _opened(source) as stream:
+        lines = read_rows(stream)
+        if estimate:
+            _estimate(lines, harnesses, errors)
+            return
+        _check(lines, harnesses, source, out, errors, concurrency=concurrency, content=content)
+
+
+@contextmanager
+def _opened(source: str) -> Iterator[BinaryIO]:
+    if source != "-" and Path(source).is_dir():
+        raise ConfigurationError(f"{source} is a folder: name a file of JSON lines")
+    # A reader of our own on standard input: the interpreter's is locked by the thread that waits
+    # for it, and leaving would trip over that.
+    with open(0 if source == "-" else source, "rb", closefd=source != "-") as stream:
+        yield stream
+
+
+def _check(
+    lines: Iterator[InputLine],
+    harnesses: Harnesses,
+    source: str,
+    out: str | None,
+    errors: Console,
+    *,
+    concurrency: int,
+    content: bool,
+) -> None:
+    found = harnesses.config
+    exporting = _export()
+    with ExitStack() as stack:
+        records = open_out(out, source, _versions(harnesses), sys.stdout.buffer)
+        stack.callback(records.close)
+        if records.torn:
+            errors.print(
+                safe(
+                    f"{out}: the last line was cut off by an interrupted run; its row is checked again"
+                )
+            )
+        audit = found.audit_writer()
+        check = Check(
+            harnesses,
+            records,
+            lambda problem: errors.print(safe(problem), soft_wrap=True),
+            Boundary(content),
+            audit,
+            concurrency,
+        )
+        with _progress(source, errors, check):
+            tally = check.run(lines)
+        stored = found.close(timeout=30.0)
+    if exporting:
+        from aucert_otel.telemetry.flush import flush_providers
+
+        if not flush_providers(10.0):
+            errors.print(safe("not every span reached the OTLP endpoint"))
+    if not stored and audit is not None:
+        dropped = sum(audit.dropped.values())
+        errors.print(safe(f"{plural(dropped, 'record')} did not reach the audit log"))
+    _say(tally, errors if out == "-" else console(), errors, out)
+    if check.interrupted:
+        left = f"; {plural(check.abandoned, 'row')} under way abandoned" if check.abandoned else ""
+        errors.print(safe(f"interrupted{left}: the same command goes on from here"))
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _say(tally: Tally, screen: Console, errors: Console, out: str | None) -> None:
+    for key, count in sorted(tally.unknown.items())[:20]:
+        errors.print(safe(f"nobody reads the key {cut(key, 60)} ({plural(count, 'row')})"))
+    if len(tally.unknown) > 20:
+        errors.print(safe(f"nor {len(tally.unknown) - 20} further keys"))
+    for line in summary(tally):
+        screen.print(safe(line), soft_wrap=True)
+    if out not in (None, "-"):
+        screen.print(safe(f"records: {out}"), soft_wrap=True)
+
+
+@contextmanager
+def _progress(source: str, errors: Console, check: Check) -> Iterator[None]:
+    if not errors.is_terminal:
+        yield
+        return
+    bar = Progress(
+        SpinnerColumn(), MofNCompleteColumn(), TimeElapsedColumn(), console=errors, transient=True
+    )
+    with bar:
+        task = bar.add_task("rows", total=_count_lines(source))
+        check.step = lambda: bar.advance(task)
+        yield
+
+
+def _count_lines(source: str) -> int | None:
+    if source == "-" or not Path(source).is_file():
+        return None
+    with Path(source).open("rb") as stream:
+        return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
+
+
+def _versions(harnesses: Harnesses) -> set[tuple[str, str]]:
+    config, name = harnesses.config, harnesses.cascade
+    used = config.cascades.values() if name is None else [config.cascade(name)]
+    return {(each.name, each.version) for each in used}
+
+
+def _export() -> bool:
+    """Send spans over OTLP where an endpoint is set, so that records carry trace ids."""
+    if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
+        return False
+    from aucert_otel.telemetry.configure import configure
+
+    configure()
+    return True
+
+
+def _estimate(lines: Iterator[InputLine], harnesses: Harnesses, errors: Console) -> None:
+    rows: Counter[str] = Counter()
+    cascades: dict[str, Cascade] = {}
+    bad = 0
+    for line in lines:
+        problem = line.problem
+        if line.row is not None:
+            try:
+                cascade = harnesses.of(harnesses.prepared(line, line.row)).cascade
+            except ConfigurationError as error:
+                problem = f"line {line.number}: {error}"
+            else:
+                rows[cascade.name] += 1
+                cascades[cascade.name] = cascade
+        if problem is not None:
+            bad += 1
+            errors.print(safe(problem), soft_wrap=True)
+    screen = console()
+    left_out = f"; {plural(bad, 'bad row')} left out" if bad else ""
+    screen.print(safe(f"{plural(rows.total(), 'row')} to check{left_out}; nothing was called"))
+    for name, count in sorted(rows.items()):
+        for stage in cascades[name].stages:
+            said = _price(stage.estimate, count, free=stage.inline)
+            screen.print(safe(f"  {name}, stage {stage.name}: {said}"), soft_wrap=True)
+
+
+def _price(estimate: Estimate, rows: int, *, free: bool) -> str:
+    if free:
+        return "$0: it runs in this process and calls no model"
+    if estimate.usd is None:
+        return "unknown: it names no price"
+    return f"at most {usd(estimate.usd * rows)}, {usd(estimate.usd)} for each row that reaches it"

@@ -1,0 +1,192 @@
+"""The output file of a check: one line a row, and where an interrupted run goes on.
+
+A row is done when the file holds a record with the digest of its line, made by the same version of
+a cascade. So a row that moved is not checked twice, a row that changed is checked anew, and of
+three equal rows three are checked. A file with records of another version is refused: two versions'
+verdicts in one file would be counted together.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol
+
+from aucert_otel._sentences import shown
+from aucert_otel.errors import ConfigurationError
+
+
+_BEGINNING: Final = b'{"line":'
+"""How every line of ours begins; a torn one may hold only a part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What the summary needs of a record."""
+
+    line: int
+    test_id: str
+    decision: str
+    action: str
+    stage: str
+    stage_reached: int
+    cost_usd: float | None
+    reasoning: str
+    not_run: bool
+    """A planned check did not run."""
+
+
+class _Stream(Protocol):
+    def write(self, data: memoryview, /) -> int: ...
+
+    def close(self) -> None: ...
+
+
+@dataclass(slots=True)
+class OutFile:
+    """An output file, opened to go on."""
+
+    done: dict[str, list[Past]] = field(default_factory=dict)
+    torn: bool = False
+    """The last line was cut off by an interrupted run, and was removed."""
+    _stream: _Stream | None = None
+
+    def take(self, digest: str) -> Past | None:
+        """A record of this line that is not taken yet."""
+        past = self.done.get(digest)
+        return past.pop() if past else None
+
+    def write(self, line: int, digest: str, record: Mapping[str, Any], gold: str | None) -> Past:
+        """Append a record. It is in the operating system's hands when this returns.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        row = {"line": line, "input": digest, **record, "gold": gold}
+        if self._stream is not None:
+            text = json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+            data = memoryview(text.encode() + b"\n")
+            while data:
+                data = data[self._stream.write(data) :]
+        return _past(row)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._stream is not None:
+            self._stream.close()
+
+
+def open_out(
+    path: str | None, source: str, versions: Collection[tuple[str, str]], out: BinaryIO
+) -> OutFile:
+    """Open an output file, reading what an earlier run left in it.
+
+    Args:
+        path: The file; ``-`` writes to ``out``, ``None`` writes nothing.
+        source: The input, which may not be the same file.
+        versions: Names and versions of the cascades this run may use.
+        out: Standard output, as bytes.
+
+    Raises:
+        ConfigurationError: the file is something else, or was written by another cascade.
+        OSError: it cannot be read or written.
+    """
+    if path is None:
+        return OutFile()
+    if path == "-":
+        return OutFile(_stream=_Unclosed(out))
+    if source != "-" and Path(path).exists() and Path(path).samefile(source):
+        raise ConfigurationError(f"--out {path} is the input itself: name another file")
+    done: dict[str, list[Past]] = {}
+    stream = Path(path).open("a+b", buffering=0)  # noqa: SIM115 - closed by OutFile.close
+    try:
+        whole = _read(path, done, versions)
+        torn = whole < stream.seek(0, os.SEEK_END)
+        if torn:
+            stream.truncate(whole)
+    except BaseException:
+        stream.close()
+        raise
+    return OutFile(done, torn, stream)
+
+
+class _Unclosed:
+    """Standard output: flushed a line at a time, and left open."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+
+    def write(self, data: memoryview, /) -> int:
+        written = self._stream.write(data)
+        self._stream.flush()
+        return written
+
+    def close(self) -> None:
+        """Leave it open."""
+
+
+def _read(path: str, done: dict[str, list[Past]], versions: Collection[tuple[str, str]]) -> int:
+    """Read the records of an earlier run; returns the length of what is whole."""
+    whole = 0
+    with Path(path).open("rb") as stream:
+        for number, line in enumerate(stream, 1):
+            if not line.endswith(b"\n"):
+                if not line.startswith(_BEGINNING) and not _BEGINNING.startswith(line):
+                    raise _foreign(path, number)
+                break
+            whole += len(line)
+            record = _record(line)
+            if record is None:
+                raise _foreign(path, number)
+            made_by = (str(record["cascade"]), str(record["cascade_version"]))
+            if made_by not in versions:
+                allowed = ", ".join(f"{name} {version}" for name, version in sorted(versions))
+                raise ConfigurationError(
+                    f"{path} line {number} was written by the cascade {shown(made_by[0])} version "
+                    f"{shown(made_by[1])}, and this run uses {allowed}: name another --out"
+                )
+            done.setdefault(str(record["input"]), []).append(_past(record))
+    return whole
+
+
+_FIELDS: Final = frozenset({"input", "cascade", "cascade_version", "decision", "stage"})
+
+
+def _record(line: bytes) -> dict[str, Any] | None:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return record if isinstance(record, dict) and record.keys() >= _FIELDS else None
+
+
+def _foreign(path: str, number: int) -> ConfigurationError:
+    return ConfigurationError(
+        f"{path} line {number} is not a record of aucert check: name another --out, nothing in "
+        "this file was changed"
+    )
+
+
+def _past(record: Mapping[str, Any]) -> Past:
+    cost, stages = record.get("cost_usd"), record.get("stages")
+    return Past(
+        _count(record.get("line")),
+        str(record.get("test_id") or ""),
+        str(record["decision"]),
+        str(record.get("action") or ""),
+        str(record["stage"]),
+        _count(record.get("stage_reached")),
+        cost if isinstance(cost, int | float) else None,
+        str(record.get("reasoning") or ""),
+        not_run=any(
+            isinstance(stage, dict) and stage.get("status") not in {"ok", "skipped"}
+            for stage in (stages if isinstance(stages, list) else ())
+        ),
+    )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0
