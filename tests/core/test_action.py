@@ -121,7 +121,9 @@ def test_the_table_can_be_replaced_and_what_no_row_matches_goes_to_a_person():
 
 
 def test_a_row_with_an_action_that_does_not_exist_is_refused():
-    with pytest.raises(ConfigurationError, match="row 'x' has the action 'loop': allowed are ship, repair"):
+    with pytest.raises(
+        ConfigurationError, match="row 'x' has the action 'loop': allowed are ship, repair"
+    ):
         Row("x", "always", "loop", lambda _: True)  # type: ignore[arg-type]
     assert Row("x", "always", "ship", lambda _: True).action is Action.SHIP  # type: ignore[arg-type]
 

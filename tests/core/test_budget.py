@@ -16,7 +16,9 @@ MONEY = st.one_of(st.none(), st.floats(0, 10))
 @pytest.mark.parametrize("value", [-1, math.nan, math.inf, "5", [1]])
 @pytest.mark.parametrize("name", ["usd", "seconds"])
 def test_a_limit_that_is_none_is_refused_with_its_name(name, value):
-    with pytest.raises(ConfigurationError, match=rf"budget\.{name} is .*: give a number of {name} from 0 up"):
+    with pytest.raises(
+        ConfigurationError, match=rf"budget\.{name} is .*: give a number of {name} from 0 up"
+    ):
         Budget(**{name: value})
 
 

@@ -116,7 +116,16 @@ def test_a_confidence_the_stage_states_itself_counts():
         (None, certificate(), False),
         (None, certificate(fingerprint=None), False),
     ],
-    ids=["none", "valid", "one day", "expired", "not yet", "foreign", "unbound", "bound to nothing"],
+    ids=[
+        "none",
+        "valid",
+        "one day",
+        "expired",
+        "not yet",
+        "foreign",
+        "unbound",
+        "bound to nothing",
+    ],
 )
 def test_strict_mode_lets_only_a_certified_stage_approve(fingerprint, given, settles):
     stage = Stage(Says((passing(),), fingerprint=fingerprint), gate=Gate(certificate=given))
@@ -130,11 +139,11 @@ def test_strict_mode_lets_an_uncertified_stage_reject():
     assert run(Says((failing(),)), strict=True).verdict is Verdict.FAIL
 
 
-class Odd(Exception):
+class OddError(Exception):
     cost_usd = "three"
 
 
-class Charged(Exception):
+class ChargedError(Exception):
     cost_usd = 0.25
 
 
@@ -149,8 +158,8 @@ class Charged(Exception):
         (ConnectionResetError(), Status.UNAVAILABLE, 0.0),
         (ValueError("secret sk-12345"), Status.ERROR, 0.0),
         (StopIteration(), Status.ERROR, 0.0),
-        (Charged(), Status.ERROR, 0.25),
-        (Odd(), Status.ERROR, None),
+        (ChargedError(), Status.ERROR, 0.25),
+        (OddError(), Status.ERROR, None),
     ],
     ids=repr,
 )
@@ -373,8 +382,14 @@ def test_the_version_changes_with_whatever_can_change_a_verdict():
     ("make", "sentence"),
     [
         (lambda: Cascade("c", []), "cascade 'c' has no stages"),
-        (lambda: Cascade("c", [Says(()), Says(())]), r"two stages of one name in \['check', 'check'\]"),
-        (lambda: Stage(Says(()), settles={"unclear"}), "settles 'unclear': allowed are 'pass', 'fail'"),
+        (
+            lambda: Cascade("c", [Says(()), Says(())]),
+            r"two stages of one name in \['check', 'check'\]",
+        ),
+        (
+            lambda: Stage(Says(()), settles={"unclear"}),
+            "settles 'unclear': allowed are 'pass', 'fail'",
+        ),
         (lambda: Stage(Says(()), settles=["maybe"]), "stage 'check' settles 'maybe'"),
         (lambda: Gate(pass_at=1.1), r"gate\.pass_at is 1\.1: a confidence lies in \[0, 1\]"),
         (lambda: Gate(fail_at=math.nan), r"gate\.fail_at is nan"),
@@ -413,14 +428,18 @@ STAGES = st.lists(
     st.tuples(
         st.sampled_from([Says, Judge]),
         FOUND,
-        st.sampled_from([FAIL_ONLY, frozenset({Verdict.PASS}), frozenset(Verdict) - {Verdict.UNCLEAR}]),
+        st.sampled_from(
+            [FAIL_ONLY, frozenset({Verdict.PASS}), frozenset(Verdict) - {Verdict.UNCLEAR}]
+        ),
         st.sampled_from([Gate(), Gate(0.95, 0.95), Gate(0.5, 0.5)]),
         st.sampled_from([Estimate(), Estimate(usd=0.4), Estimate(usd=None)]),
     ),
     min_size=1,
     max_size=4,
 )
-BUDGETS = st.sampled_from([None, Budget(usd=0.5), Budget(usd=0), Budget(seconds=0), Budget(seconds=99)])
+BUDGETS = st.sampled_from(
+    [None, Budget(usd=0.5), Budget(usd=0), Budget(seconds=0), Budget(seconds=99)]
+)
 
 
 def cascade_of(rows, strict):

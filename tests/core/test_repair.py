@@ -6,7 +6,16 @@ import pickle
 import pytest
 from support.answers import ARTICLE, CLAIM, FACT, failing, passing
 
-from aucert_otel import Evidence, Generation, Passage, Reason, RepairRequest, Report, StageReport, Verdict
+from aucert_otel import (
+    Evidence,
+    Generation,
+    Passage,
+    Reason,
+    RepairRequest,
+    Report,
+    StageReport,
+    Verdict,
+)
 from aucert_otel.repair import CEILING_FACTOR, repair_request
 
 

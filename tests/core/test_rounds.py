@@ -4,7 +4,17 @@ import asyncio
 
 import pytest
 from opentelemetry import trace
-from support.answers import ARTICLE, FACT, Judge, Says, Writer, failing, good_words, passing, unclear
+from support.answers import (
+    ARTICLE,
+    FACT,
+    Judge,
+    Says,
+    Writer,
+    failing,
+    good_words,
+    passing,
+    unclear,
+)
 
 from aucert_otel import (
     Action,
@@ -162,7 +172,8 @@ def test_a_generator_that_fails_the_second_time_leaves_the_first_draft_to_a_pers
 
 
 @pytest.mark.parametrize(
-    "error", [ValueError("x"), KeyboardInterrupt(), SystemExit(3), GeneratorExit(), StopIteration(7)]
+    "error",
+    [ValueError("x"), KeyboardInterrupt(), SystemExit(3), GeneratorExit(), StopIteration(7)],
 )
 def test_what_the_first_draft_raises_passes_through_unchanged(error, traced):
     with pytest.raises(type(error)) as raised:
@@ -277,7 +288,9 @@ def test_verify_says_what_to_do_and_hands_over_the_request():
 
 @pytest.mark.parametrize("answer", [None, 3, {"text": GOOD}, b"bytes"])
 def test_an_answer_of_another_kind_is_refused_with_the_mend(answer):
-    with pytest.raises(TypeError, match=f"returned {type(answer).__name__}: return the answer's text"):
+    with pytest.raises(
+        TypeError, match=f"returned {type(answer).__name__}: return the answer's text"
+    ):
         harness().run(lambda request: answer)
 
 

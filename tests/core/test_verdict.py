@@ -63,7 +63,7 @@ def test_a_word_outside_the_vocabulary_is_never_a_verdict(word):
     measures=anything,
 )
 def test_a_finding_is_wholly_valid_or_refused(
-    criterion, verdict, score, claim, evidence, reason, measures
+    *, criterion, verdict, score, claim, evidence, reason, measures
 ):
     try:
         finding = Finding(

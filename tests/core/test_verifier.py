@@ -67,7 +67,9 @@ def test_what_waits_leaves_the_callers_thread(verifier, expected):
 
 
 def test_an_unknown_name_lists_the_known_ones():
-    with pytest.raises(ConfigurationError, match=r"no verifier is called 'ruels': known are .*rules"):
+    with pytest.raises(
+        ConfigurationError, match=r"no verifier is called 'ruels': known are .*rules"
+    ):
         load_verifier("ruels")
 
 
@@ -129,5 +131,7 @@ def test_a_verifier_that_cannot_be_imported_is_named(tmp_path):
 
 def test_a_name_two_packages_claim_is_refused(tmp_path):
     code = LOAD.format(name="polite", options={})
-    said = in_a_new_process(tmp_path, code, manners={"polite": "Polite"}, charm={"polite": "Polite"})
+    said = in_a_new_process(
+        tmp_path, code, manners={"polite": "Polite"}, charm={"polite": "Polite"}
+    )
     assert said == "two packages register a verifier called 'polite': charm, manners; uninstall one"

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import pickle
-import sys
-
-from support.answers import good_words
-
 from aucert_otel import Cascade, Generation, HandedToPerson, Harness, observed, verified
+from support.answers import good_words
 
 
 HARNESS = Harness(Cascade("c", [good_words()]))
@@ -33,7 +29,3 @@ class Agent:
 def handed() -> HandedToPerson:
     """The exception a caller gets who asked for it."""
     return HandedToPerson(HARNESS.verify(Generation("within 30 days", question="q")))
-
-
-if __name__ == "__main__":
-    sys.stdout.buffer.write(pickle.dumps(handed()))
