@@ -75,6 +75,12 @@ class ScriptedModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
+def without_password(url: str) -> str:
+    """A URL without the user and the password somebody may have put into it."""
+    scheme, separator, rest = url.rpartition("://")
+    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+
+
 def live_model(url: str, name: str | None) -> BaseChatModel:
     """A model behind an OpenAI-compatible endpoint. Its key is ``OPENAI_API_KEY``, if one is set.
 
@@ -102,12 +108,12 @@ def live_model(url: str, name: str | None) -> BaseChatModel:
                 name = next((model.id for model in client.models.list()), None)
         except OpenAIError as error:
             raise ConfigurationError(
-                f"the model at {url} does not answer ({type(error).__name__}): --model takes the "
+                f"the model at {without_password(url)} does not answer ({type(error).__name__}): --model takes the "
                 "base URL of an OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1"
             ) from None
         if name is None:
             raise ConfigurationError(
-                f"the endpoint {url} lists no model: name one with --model-name"
+                f"the endpoint {without_password(url)} lists no model: name one with --model-name"
             )
     return ChatOpenAI(
         base_url=url,

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
-from aucert_integrations.demo.models import PRICES_AS_OF
+from aucert_integrations.demo.models import PRICES_AS_OF, without_password
 from aucert_integrations.demo.play import Played, Stage, shape
 from aucert_otel import Draft, Verdict
 from aucert_otel.cli.screen import safe, usd
@@ -49,13 +49,7 @@ def head(console: Console, stage: Stage) -> None:
         )
     console.print(safe(said, "dim"))
     if stage.endpoint:
-        console.print(safe(f"Spans also go over OTLP to {_shown(stage.endpoint)}.", "dim"))
-
-
-def _shown(endpoint: str) -> str:
-    """An endpoint without the password somebody may have put into it."""
-    scheme, separator, rest = endpoint.rpartition("://")
-    return f"{scheme}{separator}{rest.rpartition('@')[2]}"
+        console.print(safe(f"Spans also go over OTLP to {without_password(stage.endpoint)}.", "dim"))
 
 
 def story(console: Console, played: Played) -> None:

@@ -21,6 +21,7 @@ from aucert_integrations.langchain.regenerate import (
     changed_input,
     last_model,
     takes_request,
+    without_added,
 )
 from aucert_integrations.langchain.shapes import answer_message, pending_calls, text_of
 from aucert_integrations.langchain.turn import Call, Finished, Turn
@@ -179,6 +180,8 @@ class Attempt:
             if again:
                 raise NoAnswer
             raise ToolCallsPending(output)
+        if again:
+            output = without_added(output)
         text = output if self._of.read is None else self._of.read(output)
         if isinstance(text, Generation):
             generation = text if text.raw is not None else replace(text, raw=output)

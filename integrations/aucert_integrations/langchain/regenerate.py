@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
+from uuid import uuid4
 
 from langchain_core.language_models import BaseChatModel, BaseLanguageModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, convert_to_messages
@@ -166,9 +167,22 @@ class AskedAgain(RunnableSerializable[Any, Any]):
         return kwargs
 
 
+_ADDED = "aucert-repair-"
+"""How the ids of the messages begin that a repair adds to a conversation."""
+
+
 def _added(request: RepairRequest) -> list[BaseMessage]:
-    ask = HumanMessage(request.render())
-    return [AIMessage(request.draft), ask] if request.draft else [ask]
+    made = f"{_ADDED}{uuid4().hex}"
+    ask = HumanMessage(request.render(), id=f"{made}-request")
+    return [AIMessage(request.draft, id=f"{made}-draft"), ask] if request.draft else [ask]
+
+
+def without_added(output: Any) -> Any:
+    """A conversation state without what the repair put into it: a rejected draft is no history."""
+    if not isinstance(output, dict) or not isinstance(output.get("messages"), list):
+        return output
+    kept = [m for m in output["messages"] if not str(getattr(m, "id", "")).startswith(_ADDED)]
+    return output if len(kept) == len(output["messages"]) else {**output, "messages": kept}
 
 
 def _to_messages(given: Any, request: RepairRequest) -> list[BaseMessage]:

@@ -58,8 +58,9 @@ def verified(
     of its last model, so prompt and search run as they did; for a truncated answer that model's
     token ceiling is raised. An input dict with the key ``repair`` receives the request there instead,
     for prompts with a place of their own for it. Where no model is to be seen (a function, a graph),
-    the request is added to an input of messages or text; the ceiling cannot be raised there. Anything
-    else needs ``repair=``, or cannot be repaired.
+    the request is added to an input of messages or text, and taken out of the returned conversation
+    again; the ceiling cannot be raised there. (A graph with a checkpointer keeps the rejected draft in
+    its own history: wrap the model inside such a graph, not the graph.) Anything else needs ``repair=``, or cannot be repaired.
 
     Args:
         runnable: A model or a chain. To use `bind_tools` or ``with_structured_output`` with a model,

@@ -157,6 +157,15 @@ def test_where_no_model_is_to_be_seen_the_input_carries_the_request(given, text,
     assert "Your previous answer failed a check" in text(calls[1])
 
 
+def test_a_rejected_draft_and_its_request_do_not_stay_in_the_returned_conversation(harness):
+    left = [AIMessage("see 212"), AIMessage("see 118")]
+    graph = RunnableLambda(lambda state: {"messages": [*state["messages"], left.pop(0)], "n": 1})
+    given = {"messages": [HumanMessage("q")]}
+    result = verified(graph, harness, otherwise=PERSON).invoke(given)
+    assert [m.content for m in result["messages"]] == ["q", "see 118"]
+    assert (result["n"], given) == (1, {"messages": [HumanMessage("q")]})
+
+
 def test_what_cannot_take_a_request_is_not_asked_again(harness, recorder):
     built, calls = second_time("see 212")
     assert verified(built, harness, otherwise=PERSON).invoke({"x": 1}) == PERSON
