@@ -36,7 +36,7 @@ test: $(VENV)/.test ## Set up, then lint, check types and run the tests
 lint: $(VENV)/.test ## Style, and who may import whom
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
-	@$(BIN)/lint-imports --config pyproject.toml >/dev/null || $(BIN)/lint-imports --config pyproject.toml
+	@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
 
 types: $(VENV)/.test ## mypy, strict
 	@$(BIN)/mypy

@@ -11,7 +11,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 
 from aucert_otel.errors import ConfigurationError
-from aucert_otel.verdict import EVIDENCE_PROBLEMS, Finding, Report, Verdict
+from aucert_otel.report import Report
+from aucert_otel.verdict import EVIDENCE_PROBLEMS, Finding, Verdict
 
 
 class Action(StrEnum):

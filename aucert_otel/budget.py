@@ -6,8 +6,8 @@ import math
 import time
 from dataclasses import dataclass
 
+from aucert_otel.costs import add_usd, known_usd
 from aucert_otel.errors import ConfigurationError
-from aucert_otel.verdict import add_usd, known_usd
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,12 @@ from aucert_otel._drive import adrive, drive
 from aucert_otel._safe import Guard
 from aucert_otel.background import current_worker, worker
 from aucert_otel.budget import Budget, Meter
-from aucert_otel.cascade import Cascade, Stage
+from aucert_otel.cascade import Cascade
 from aucert_otel.generation import Generation
 from aucert_otel.outcome import Outcome
 from aucert_otel.rounds import Flow, Generate, Policy, Pricer, Rounds, Task
 from aucert_otel.sampling import Sampling, chosen
+from aucert_otel.stage import Stage
 from aucert_otel.telemetry import Telemetry, default_telemetry, verifying
 from aucert_otel.telemetry.flush import flush_providers
 from aucert_otel.verdict import Verdict

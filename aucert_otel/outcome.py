@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 from opentelemetry.trace import SpanContext, format_span_id, format_trace_id
 
 from aucert_otel.action import Action, Decision
+from aucert_otel.costs import Costs
 from aucert_otel.generation import Generation
 from aucert_otel.repair import RepairRecord, RepairRequest
-from aucert_otel.verdict import Costs, Report
+from aucert_otel.report import Report
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from aucert_otel.generation import Generation, Passage
-from aucert_otel.verdict import Evidence, Finding, Reason, Report
+from aucert_otel.report import Report
+from aucert_otel.verdict import Evidence, Finding, Reason
 
 
 FIX_ONLY = "Fix only the failed claim and keep every other statement."

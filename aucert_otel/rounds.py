@@ -21,13 +21,14 @@ from aucert_otel._safe import Guard, swallow
 from aucert_otel.action import CLEAN, TABLE, Action, Decision, Row, Situation, decide
 from aucert_otel.budget import Estimate, Meter
 from aucert_otel.cascade import Cascade
+from aucert_otel.costs import Costs, add_usd, known_usd
 from aucert_otel.generation import Generation, check_known, with_known
 from aucert_otel.outcome import Draft, Outcome
 from aucert_otel.repair import RepairRecord, RepairRequest, repair_request
+from aucert_otel.report import Report
 from aucert_otel.telemetry import Telemetry, names
 from aucert_otel.telemetry.attributes import Attributes
 from aucert_otel.telemetry.form import Circumstances
-from aucert_otel.verdict import Costs, Report, add_usd, known_usd
 
 
 Generate: TypeAlias = Callable[
@@ -212,7 +213,8 @@ class Rounds:
         try:
             second = yield from self._round(inner, generate, request)
         except Exception as error:  # noqa: BLE001 - there is a first draft, and a person to look at it
-            failed = {names.ERROR_TYPE: type(error).__qualname__}
+            self.telemetry.broke(span, error)
+            failed = {names.ERROR_TYPE: self.telemetry.label(type(error).__qualname__)}
         except BaseException as error:
             self.telemetry.fail(span, error)
             raise

@@ -9,7 +9,8 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation
-from aucert_otel.verdict import Finding, StageReport
+from aucert_otel.report import StageReport
+from aucert_otel.verdict import Finding
 
 
 ENTRY_POINT_GROUP = "aucert_otel.verifiers"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 
-from aucert_otel.verdict import Finding, Report, Verdict, combine
+from aucert_otel.report import Report
+from aucert_otel.verdict import Finding, Verdict, combine
 
 
 _MOST_NAMED = 5

@@ -10,10 +10,12 @@ from uuid import UUID, uuid4
 from aucert_otel.audit.canonical import finite
 from aucert_otel.audit.reasoning import reasoning_of
 from aucert_otel.audit.record import AuditRecord, Boundary, ContentOff, Mode
+from aucert_otel.costs import Costs
 from aucert_otel.generation import Generation
 from aucert_otel.outcome import Outcome
 from aucert_otel.repair import Failure, RepairRecord
-from aucert_otel.verdict import Costs, Evidence, Finding, Report, StageReport
+from aucert_otel.report import Report, StageReport, Vote
+from aucert_otel.verdict import Evidence, Finding
 
 
 def record_of(
@@ -217,6 +219,20 @@ def _stage(guard: Boundary, stage: StageReport) -> dict[str, Any]:
         "latency_ms": _milliseconds(stage.latency_s),
         "calls": stage.calls,
         "certified": stage.certified,
+        "votes": [_vote(guard, vote) for vote in stage.votes],
+    }
+
+
+def _vote(guard: Boundary, vote: Vote) -> dict[str, Any]:
+    return {
+        "voter": _name(guard, vote.voter),
+        "verdict": None if vote.verdict is None else vote.verdict.value,
+        "confidence": finite(vote.confidence),
+        "reason": None if vote.reason is None else vote.reason.value,
+        "why": _content(guard, vote.why),
+        "status": vote.status.value,
+        "error": _label(guard, vote.error),
+        "label": _name(guard, vote.label),
     }
 
 

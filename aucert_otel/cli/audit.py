@@ -33,7 +33,7 @@ def _opened(url: str | None, config: Path | None) -> Iterator[AuditSink]:
     if url is None:
         if config is None and not Path(DEFAULT_FILE).is_file():
             raise ConfigurationError(
-                f"which audit log is not said: give --url, or a {DEFAULT_FILE} with audit.url"
+                f"which audit log is not said: give --url, or an {DEFAULT_FILE} with audit.url"
             )
         found = load(config or DEFAULT_FILE)
         url = found.audit_url

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from aucert_otel.action import format_table
-from aucert_otel.cascade import Cascade, Stage
+from aucert_otel.cascade import Cascade
 from aucert_otel.cli.screen import console, safe
 from aucert_otel.cli.settings import settings
+from aucert_otel.stage import Stage
 
 
 cascade = typer.Typer(no_args_is_help=True, help="Look at the configured cascades.")

@@ -146,9 +146,10 @@ class Check:
 
     async def _run(self, lines: Iterator[InputLine]) -> None:
         feed = Feed(lines, self.concurrency * _AHEAD)
-        limit = asyncio.Semaphore(self.concurrency)
         waiting: asyncio.Queue[_Started | None] = asyncio.Queue(self.concurrency * _AHEAD)
         under_way: set[asyncio.Task[Outcome]] = set()
+        reader = asyncio.create_task(self._read(feed, waiting, under_way))
+        writer = asyncio.create_task(self._write(waiting))
         loop = asyncio.get_running_loop()
 
         def interrupt() -> None:
@@ -161,31 +162,35 @@ class Check:
         main = threading.current_thread() is threading.main_thread()
         if main:
             loop.add_signal_handler(signal.SIGINT, interrupt)
-        writer = asyncio.create_task(self._write(waiting))
         try:
-            async for line in feed:
-                started = self._start(line, limit)
-                if started is not None:
-                    under_way.add(started.task)
-                    started.task.add_done_callback(under_way.discard)
-                    put = asyncio.create_task(waiting.put(started))
-                    # The writer ends early only by failing; then nobody makes room.
-                    await asyncio.wait({put, writer}, return_when=asyncio.FIRST_COMPLETED)
-                    if writer.done():
-                        put.cancel()
-                        break
-            if not writer.done():
-                end = asyncio.create_task(waiting.put(None))
-                await asyncio.wait({end, writer}, return_when=asyncio.FIRST_COMPLETED)
-                end.cancel()
-            await writer
+            # Whichever fails ends the run; that the reader is done does not.
+            await asyncio.wait({reader, writer}, return_when=asyncio.FIRST_EXCEPTION)
         finally:
             feed.stop()
-            writer.cancel()
-            for task in under_way:
+            ending = {reader, writer, *under_way}
+            for task in ending:
                 task.cancel()
+            await asyncio.gather(*ending, return_exceptions=True)
             if main:
                 loop.remove_signal_handler(signal.SIGINT)
+        for task in (writer, reader):
+            if not task.cancelled():
+                task.result()
+
+    async def _read(
+        self,
+        feed: Feed,
+        waiting: asyncio.Queue[_Started | None],
+        under_way: set[asyncio.Task[Outcome]],
+    ) -> None:
+        limit = asyncio.Semaphore(self.concurrency)
+        async for line in feed:
+            started = self._start(line, limit)
+            if started is not None:
+                under_way.add(started.task)
+                started.task.add_done_callback(under_way.discard)
+                await waiting.put(started)
+        await waiting.put(None)
 
     def _start(self, line: InputLine, limit: asyncio.Semaphore) -> _Started | None:
         if line.row is None:
@@ -219,8 +224,8 @@ class Check:
             await asyncio.wait({started.task})
             if started.task.cancelled():
                 self.abandoned += 1
-                continue
-            self._record(started, started.task.result())
+            else:
+                self._record(started, started.task.result())
 
     def _record(self, started: _Started, outcome: Outcome) -> None:
         make = partial(

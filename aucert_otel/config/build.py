@@ -12,10 +12,11 @@ from pydantic import BaseModel, ValidationError
 
 from aucert_otel._sentences import one_of, path, sentence, shown
 from aucert_otel.budget import Estimate
-from aucert_otel.cascade import Cascade, Gate, Stage
+from aucert_otel.cascade import Cascade
 from aucert_otel.config.models import StageModel, StagesModel
 from aucert_otel.config.presets import fill, preset, preset_names
 from aucert_otel.errors import ConfigurationError, MissingExtraError
+from aucert_otel.stage import Gate, Stage
 from aucert_otel.verdict import Verdict
 from aucert_otel.verifier import ENTRY_POINT_GROUP, Verifier, load_verifier, waits
 

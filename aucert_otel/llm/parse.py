@@ -51,6 +51,8 @@ class _FoundError(Exception):
 # One fence around the whole text; a fence inside it would be content.
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 _LITERALS = ("true", "false", "null")
+_CUT_NUMBER = re.compile(r"-|\.|[eE][-+]?")
+_CUT_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{0,3})?\Z")
 
 
 def parse_object(
@@ -100,12 +102,13 @@ def _why(text: str, error: json.JSONDecodeError) -> JsonProblem:
     if text[0] not in "{[":
         return JsonProblem.NOT_JSON
     rest = text[error.pos :].strip()
-    cut_literal = any(
-        literal.startswith(rest) for literal in _LITERALS
-    )  # also when nothing is left
-    if cut_literal or error.msg.startswith("Unterminated string") or rest in ("-", "\\", '"'):
-        return JsonProblem.TRUNCATED
-    return JsonProblem.NOT_JSON
+    cut = (
+        any(literal.startswith(rest) for literal in _LITERALS)  # also when nothing is left
+        or error.msg.startswith("Unterminated string")
+        or _CUT_NUMBER.fullmatch(rest)
+        or (error.msg.startswith("Invalid \\") and _CUT_ESCAPE.search(text))
+    )
+    return JsonProblem.TRUNCATED if cut else JsonProblem.NOT_JSON
 
 
 def _depth_within(data: dict[str, Any], limit: int) -> bool:

@@ -6,7 +6,7 @@ are looked up once for a model and a day, and only tiered prices go through the 
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
@@ -30,7 +30,6 @@ _OTHERS = (
     "output_text_mtok",
     "cache_text_read_mtok",
     "cache_text_write_mtok",
-    "requests_kcount",
 )
 
 # Where the GenAI conventions and the price list name a provider differently.
@@ -64,7 +63,7 @@ class PriceList:
             self.source = ""
 
     def as_of(self) -> date | None:
-        """How new the list is at least: its last price change that has taken effect.
+        """How new the list is at least: its last price changes that have taken effect.
 
         The package does not say when its data was taken. Where the application keeps it up to
         date itself, it is the day of the last update.
@@ -130,8 +129,8 @@ def _look_up(
         return None
     prices = info.get_prices(when)
     plain, read, write, output = (getattr(prices, name, None) for name in _RATES)
-    if plain is None or output is None:
-        return None  # the library would bill what has no rate at nothing
+    if plain is None or output is None or getattr(prices, "requests_kcount", None) is not None:
+        return None  # the library would bill what has no rate, or a fee for each call, at nothing
     hours = isinstance(info.prices, list) and any(_by_the_hour(p) for p in info.prices)
     rates = (plain, plain if read is None else read, plain if write is None else write, output)
     flat = all(isinstance(rate, Decimal) for rate in rates)
@@ -159,7 +158,7 @@ def _by_library(
 ) -> Decimal | None:
     from genai_prices import Usage
 
-    usage = Usage(**tokens, requests=1)
+    usage = Usage(**tokens)
     total = info.calc_price(usage, served_by, genai_request_timestamp=when).total_price
     return total if total.is_finite() and total >= 0 else None
 
@@ -173,17 +172,21 @@ _newest_of: tuple[DataSnapshot, date, date | None] | None = None
 
 
 def _newest(snapshot: DataSnapshot) -> date | None:
-    """The last price change in the data that lies not in the future; looked up once a day."""
-    global _newest_of  # noqa: PLW0603 - a cache of one entry: going through 2,000 models takes a millisecond
-    today = datetime.now().astimezone().date()
+    """The last day, not in the future, from which prices of two providers changed.
+
+    Changes are entered ahead where a provider announces them, so that one alone proves nothing
+    about how new the list is.
+    """
+    global _newest_of  # noqa: PLW0603 - a cache of one entry: 2,000 models take a millisecond
+    today = datetime.now(UTC).date()
     if _newest_of is None or _newest_of[0] is not snapshot or _newest_of[1] != today:
-        starts = [
-            start
-            for provider in snapshot.providers
-            for info in provider.models
-            if isinstance(info.prices, list)
-            for start in [getattr(price.constraint, "start_date", None) for price in info.prices]
-            if start is not None and start <= today
-        ]
-        _newest_of = (snapshot, today, max(starts, default=None))
+        changed: dict[date, set[str]] = {}
+        for provider in snapshot.providers:
+            for info in provider.models:
+                for price in info.prices if isinstance(info.prices, list) else ():
+                    start = getattr(price.constraint, "start_date", None)
+                    if start is not None and start <= today:
+                        changed.setdefault(start, set()).add(provider.id)
+        days = [day for day, providers in changed.items() if len(providers) > 1]
+        _newest_of = (snapshot, today, max(days, default=None))
     return _newest_of[2]

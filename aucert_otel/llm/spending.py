@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
 
+from aucert_otel.costs import add_usd
 from aucert_otel.generation import Usage
-from aucert_otel.verdict import add_usd
 
 
 class Spending:

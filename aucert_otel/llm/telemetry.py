@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from opentelemetry import context as otel_context
 from opentelemetry import metrics, trace
+from opentelemetry.metrics import MeterProvider
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 
 from aucert_otel._safe import Guard
@@ -30,9 +30,8 @@ _GUARD = Guard("llm telemetry")
 class _Metrics:
     """The two client metrics, with the bucket bounds that the conventions ask for."""
 
-    def __init__(self, instruments: Instruments) -> None:
-        # The providers that telemetry was set up with, so that verdicts and calls go the same way.
-        meter = getattr(instruments, "meter", None) or metrics.get_meter(names.SCOPE, __version__)
+    def __init__(self, provider: MeterProvider | None) -> None:
+        meter = metrics.get_meter(names.SCOPE, __version__, provider)
         self.duration = meter.create_histogram(
             names.METRIC_CLIENT_DURATION,
             "s",
@@ -53,17 +52,20 @@ class _Metrics:
         )  # fmt: skip
 
 
-_known: WeakKeyDictionary[Instruments, _Metrics] = WeakKeyDictionary()
-_lock = threading.Lock()
+_of_provider: WeakKeyDictionary[MeterProvider, _Metrics] = WeakKeyDictionary()
+_of_global: list[_Metrics] = []
 
 
 def _metrics_of(instruments: Instruments) -> _Metrics:
-    found = _known.get(instruments)
+    """Those of the provider that verdicts go to, made once: a meter takes a name only once."""
+    provider = next((p for p in instruments.providers if isinstance(p, MeterProvider)), None)
+    if provider is None:
+        if not _of_global:
+            _of_global.append(_Metrics(None))
+        return _of_global[0]
+    found = _of_provider.get(provider)
     if found is None:
-        with _lock:
-            found = _known.get(instruments)
-            if found is None:
-                found = _known[instruments] = _Metrics(instruments)
+        found = _of_provider[provider] = _Metrics(provider)
     return found
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from aucert_otel.costs import Costs
+from aucert_otel.report import StageReport
 from aucert_otel.telemetry import names
 from aucert_otel.telemetry.boundary import MAX_ITEMS, AttributeValue
-from aucert_otel.verdict import Costs, Finding, StageReport
+from aucert_otel.verdict import Finding
 
 
 if TYPE_CHECKING:
@@ -75,4 +77,6 @@ def stage_attributes(stage: StageReport, *, label: Callable[[str], str]) -> Attr
         attributes[names.COST_UNPRICED] = [label(name) for name in stage.unpriced[:MAX_ITEMS]]
     if stage.error is not None:
         attributes[names.STAGE_ERROR] = label(stage.error)
+    if stage.votes:
+        attributes[names.STAGE_VOTES] = [label(str(vote)) for vote in stage.votes[:MAX_ITEMS]]
     return attributes

@@ -18,6 +18,8 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Span, Status, StatusCode
 
 from aucert_otel._safe import Guard, swallow
+from aucert_otel.costs import Costs
+from aucert_otel.report import Report, StageReport
 from aucert_otel.telemetry import names
 from aucert_otel.telemetry.attributes import (
     Attributes,
@@ -33,8 +35,8 @@ from aucert_otel.telemetry.boundary import (
 )
 from aucert_otel.telemetry.form import Circumstances, Form, form_key, make_form
 from aucert_otel.telemetry.instruments import Instruments, shared_instruments
-from aucert_otel.verdict import Costs, Report, StageReport, Verdict
 from aucert_otel.verdict import Status as StageStatus
+from aucert_otel.verdict import Verdict
 
 
 _GUARD = Guard("telemetry")
@@ -94,7 +96,12 @@ class Telemetry:
             span.end()
 
     def fail(self, span: Span, error: BaseException) -> None:
-        """End a span for code that raised. The exception's message stays out: it may hold content."""
+        """End a span for code that raised."""
+        self.broke(span, error)
+        self.end(span)
+
+    def broke(self, span: Span, error: BaseException) -> None:
+        """Mark a span for code that raised. The exception's message stays out: it may hold content."""
         with _GUARD:
             if CONTROL_FLOW.isdisjoint(kind.__name__ for kind in type(error).__mro__):
                 kind = self.label(type(error).__qualname__)
@@ -102,7 +109,6 @@ class Telemetry:
                 # A consumer that stops reading a stream has not failed.
                 if not isinstance(error, GeneratorExit):
                     span.set_status(Status(StatusCode.ERROR, kind))
-            span.end()
 
     @contextmanager
     def stage(self, name: str, context: Context | None) -> Iterator[Span]:

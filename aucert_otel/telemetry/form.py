@@ -11,10 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from aucert_otel.report import Report
 from aucert_otel.telemetry import names
 from aucert_otel.telemetry.attributes import Attributes
 from aucert_otel.telemetry.boundary import MAX_ITEMS, AttributeValue
-from aucert_otel.verdict import Report, Status, Verdict
+from aucert_otel.verdict import Status, Verdict
 
 
 Findings = tuple[tuple[str, str, str | None], ...]

@@ -17,20 +17,12 @@ from support.audit import record
 from aucert_otel._version import __version__
 from aucert_otel.action import Action, Decision
 from aucert_otel.audit import record_of, record_of_outcome
+from aucert_otel.costs import Costs
 from aucert_otel.generation import Generation
 from aucert_otel.outcome import Draft, Outcome
 from aucert_otel.repair import Failure, RepairRecord
-from aucert_otel.verdict import (
-    Costs,
-    Evidence,
-    Finding,
-    Reason,
-    Report,
-    StageReport,
-    Status,
-    Turn,
-    Verdict,
-)
+from aucert_otel.report import Report, StageReport, Turn
+from aucert_otel.verdict import Evidence, Finding, Reason, Status, Verdict
 
 
 SEED = {
@@ -236,12 +228,12 @@ def test_stages_are_described_with_what_they_cost_and_why_they_did_not_run():
     assert written["stages"] == [
         {
             "stage": "rules", "verdict": "pass", "confidence": 1.0, "status": "ok", "error": None,
-            "cost_usd": 0.0, "unpriced": [], "latency_ms": 0.02, "calls": 0, "certified": True,
+            "cost_usd": 0.0, "unpriced": [], "latency_ms": 0.02, "calls": 0, "certified": True, "votes": [],
         },
         {
             "stage": "judge", "verdict": "unclear", "confidence": None, "status": "refused",
             "error": "Refused", "cost_usd": None, "unpriced": ["m"], "latency_ms": 0.0, "calls": 2,
-            "certified": False,
+            "certified": False, "votes": [],
         },
     ]  # fmt: skip
     assert written["confidence_scores"] == [1.0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import itertools
 import sys
@@ -20,7 +21,7 @@ TURNS = 12
 """Ways to end badly in one turn of the wheel below."""
 
 
-class Boom(Exception):
+class Boom(Exception):  # noqa: N818 - it stands for anything at all
     """What user code raises here."""
 
 
@@ -38,7 +39,7 @@ def objects():
 class Wheel:
     """User code of every flavour, and the ways in which its callers let it down."""
 
-    def __init__(self, recorder):
+    def __init__(self, recorder):  # noqa: C901 - one small function of each flavour
         telemetry = recorder.telemetry()
         self.rules = harness(length, unsure, telemetry=telemetry)
         self.judged = harness(judge, telemetry=telemetry)
@@ -117,10 +118,8 @@ class Wheel:
         task = asyncio.ensure_future(self.answers())
         await asyncio.sleep(0)
         task.cancel()
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await task
-        except asyncio.CancelledError:
-            pass
         never_awaited_further = self.judged.arun(lambda _: "a")
         never_awaited_further.send(None)
         never_awaited_further.close()

@@ -20,11 +20,6 @@ from aucert_otel.background import Worker, worker
 PASS = Finding("fine", Verdict.PASS, score=1.0)
 
 
-async def wait_for(event: threading.Event) -> None:
-    """Await a thread's event without blocking the loop."""
-    await asyncio.get_running_loop().run_in_executor(None, event.wait)
-
-
 class Gate:
     """A job that waits until it is let through."""
 
@@ -228,8 +223,10 @@ def test_calling_the_synchronous_api_from_the_loop_is_a_clear_error_and_no_deadl
     outcome = harness(outer).verify(Generation("x"))
     assert outcome.report.stages[0].status == "error"
     assert errors == [
-        "a verifier called the synchronous API from aucert_otel's own event loop, which "
-        "would wait for itself: use averify/arun inside an asynchronous verifier"
+        (
+            "a verifier called the synchronous API from aucert_otel's own event loop, which "
+            "would wait for itself: use averify/arun inside an asynchronous verifier"
+        )
     ]
 
 

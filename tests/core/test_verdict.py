@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from support.answers import CLAIM, failing, passing, unclear
 
 from aucert_otel import Costs, Evidence, Finding, Reason, Report, StageReport, Status, Verdict
-from aucert_otel.verdict import add_usd, combine, known_usd
+from aucert_otel.costs import add_usd, known_usd
+from aucert_otel.verdict import combine
 
 
 anything = st.one_of(

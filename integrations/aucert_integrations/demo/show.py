@@ -49,7 +49,9 @@ def head(console: Console, stage: Stage) -> None:
         )
     console.print(safe(said, "dim"))
     if stage.endpoint:
-        console.print(safe(f"Spans also go over OTLP to {without_password(stage.endpoint)}.", "dim"))
+        console.print(
+            safe(f"Spans also go over OTLP to {without_password(stage.endpoint)}.", "dim")
+        )
 
 
 def story(console: Console, played: Played) -> None:

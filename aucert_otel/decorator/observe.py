@@ -6,9 +6,9 @@ import functools
 from collections.abc import AsyncGenerator, Callable, Generator
 from typing import Any
 
-from aucert_otel._kinds import Kind, kind_of
 from aucert_otel._safe import Guard
-from aucert_otel._site import Chunks
+from aucert_otel.decorator.kinds import Kind, kind_of
+from aucert_otel.decorator.site import Chunks
 
 
 Function = Callable[..., Any]

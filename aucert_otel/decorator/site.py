@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from aucert_otel._kinds import Kind, kind_of
+from aucert_otel.decorator.kinds import Kind, kind_of
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation, Passage, check_known, with_known
 from aucert_otel.repair import RepairRequest

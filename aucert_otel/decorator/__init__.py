@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-from aucert_otel._hold import Held, hold
-from aucert_otel._observe import observe
-from aucert_otel._site import From, Site
+from aucert_otel.decorator.hold import Held, hold
+from aucert_otel.decorator.observe import observe
+from aucert_otel.decorator.site import From, Site
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation
 from aucert_otel.harness import Harness

@@ -1,6 +1,6 @@
 """Hold a function's answer back until the harness has said what to do about it.
 
-Each kind of function is wrapped in one of the same kind, as in `aucert_otel._observe`. They differ
+Each kind of function is wrapped in one of the same kind, as in `aucert_otel.decorator.observe`. They differ
 only in how an answer is collected and how it is handed on.
 """
 
@@ -13,8 +13,8 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
-from aucert_otel._kinds import Kind, kind_of
-from aucert_otel._site import Call, Chunks, Site
+from aucert_otel.decorator.kinds import Kind, kind_of
+from aucert_otel.decorator.site import Call, Chunks, Site
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation
 from aucert_otel.harness import Harness

@@ -56,7 +56,7 @@ def read_row(data: object, place: str = "row") -> Row:
     """
     from pydantic import ValidationError
 
-    from aucert_otel._row_models import GOLD, RowModel
+    from aucert_otel.rows.models import GOLD, RowModel
 
     if not isinstance(data, dict):
         raise InvalidRowError(
@@ -73,7 +73,7 @@ def read_row(data: object, place: str = "row") -> Row:
 
 
 def _unknown(data: Mapping[str, Any]) -> tuple[str, ...]:
-    from aucert_otel._row_models import PARTS, RowModel
+    from aucert_otel.rows.models import PARTS, RowModel
 
     found = [key for key in data if key not in RowModel.model_fields]
     for key, model in PARTS.items():
