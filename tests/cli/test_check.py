@@ -12,6 +12,7 @@ import pytest
 from support.command import ROOT, aucert, environment
 
 from aucert_otel.audit import open_sink, tail
+from aucert_otel.config.presets import preset_names
 
 
 EXAMPLE = ROOT / "examples" / "support.jsonl"
@@ -128,7 +129,8 @@ def test_bad_rows_are_named_counted_and_do_not_stop_the_rest(tmp_path: Path) -> 
         ),
         (
             "cascades: {a: {preset: ruls}}",
-            'aucert: bad.yaml: cascades.a.preset is "ruls": allowed are rules',
+            'aucert: bad.yaml: cascades.a.preset is "ruls": allowed are '
+            + ", ".join(preset_names()),
         ),
     ],
 )

@@ -33,7 +33,9 @@ def test_the_code_of_a_page_runs_and_prints_what_the_page_shows(program, sink, t
         if block.output is not None:
             assert said == block.output, f"{program.page}:{block.line}"
         else:
-            assert said == "", f"{program.page}:{block.line} prints something the page does not show"
+            assert said == "", (
+                f"{program.page}:{block.line} prints something the page does not show"
+            )
 
 
 def test_a_page_that_configures_otlp_really_exports_a_verdict(sink):

@@ -82,7 +82,11 @@ def test_a_fence_inside_a_string_is_content():
 
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**15), 10**15) | st.floats(-1e300, 1e300) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**15), 10**15)
+    | st.floats(-1e300, 1e300)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
     max_leaves=12,
 )

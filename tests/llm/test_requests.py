@@ -134,9 +134,7 @@ def test_a_temperature_out_of_range_is_the_callers_mistake(api):
     ],
 )
 def test_a_server_without_schemas_is_asked_in_words_from_then_on(api, status, message):
-    api.server.script(
-        failing(status, message=message), api.answer(VERDICT), api.answer(VERDICT)
-    )
+    api.server.script(failing(status, message=message), api.answer(VERDICT), api.answer(VERDICT))
     model = api.client()
 
     for _ in range(2):
@@ -145,8 +143,7 @@ def test_a_server_without_schemas_is_asked_in_words_from_then_on(api, status, me
         assert completion.dropped == ("schema",)
 
     constrained = [
-        bool({"response_format", "output_config"} & set(seen.body))
-        for seen in api.server.requests
+        bool({"response_format", "output_config"} & set(seen.body)) for seen in api.server.requests
     ]
     assert constrained == [True, False, False]
     asked = json.dumps(api.server.requests[1].body)
@@ -384,7 +381,10 @@ def test_a_key_comes_from_the_environment_at_each_call(api, monkeypatch):
     monkeypatch.setenv("JUDGE_KEY", "second")
     api.ask(model)
 
-    sent = [seen.headers.get("authorization", seen.headers.get("x-api-key")) for seen in api.server.requests]
+    sent = [
+        seen.headers.get("authorization", seen.headers.get("x-api-key"))
+        for seen in api.server.requests
+    ]
     assert [key.removeprefix("Bearer ") for key in sent] == ["first", "second"]
 
 
