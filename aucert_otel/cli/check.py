@@ -74,9 +74,12 @@ def check(  # noqa: PLR0917 - typer reads the options off the signature
 def _opened(source: str) -> Iterator[BinaryIO]:
     if source != "-" and Path(source).is_dir():
         raise ConfigurationError(f"{source} is a folder: name a file of JSON lines")
-    # A reader of our own on standard input: the interpreter's is locked by the thread that waits
-    # for it, and leaving would trip over that.
-    with open(0 if source == "-" else source, "rb", closefd=source != "-") as stream:
+    if source == "-":
+        # A reader of our own, and never closed: after Ctrl-C a thread still waits inside it, and
+        # closing it, or the interpreter's own, would wait for that thread.
+        yield open(0, "rb", closefd=False)  # noqa: SIM115 - see above; 0 is no path
+        return
+    with Path(source).open("rb") as stream:
         yield stream
 
 
@@ -118,8 +121,8 @@ def _check(
 
         if not flush_providers(10.0):
             errors.print(safe("not every span reached the OTLP endpoint"))
-    if not stored and audit is not None:
-        dropped = sum(audit.dropped.values())
+    dropped = 0 if audit is None else sum(audit.dropped.values())
+    if dropped or not stored:
         errors.print(safe(f"{plural(dropped, 'record')} did not reach the audit log"))
     _say(tally, errors if out == "-" else console(), errors, out)
     if check.interrupted:

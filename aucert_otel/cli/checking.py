@@ -27,6 +27,9 @@ from aucert_otel.rows import InputLine, Row
 _AHEAD: Final = 4
 """Rows in flight for each that is checked, so that one slow row does not hold up the others."""
 
+_AUDIT_AHEAD: Final = 5_000
+"""Records that may wait for the audit log; its queue takes twice as many before it drops any."""
+
 
 @dataclass(frozen=True, slots=True)
 class Harnesses:
@@ -241,6 +244,10 @@ class Check:
             started.line.number, started.line.digest, record, None if gold is None else gold.value
         )
         if self.audit is not None:
+            if self.audit.pending >= _AUDIT_AHEAD:
+                self.audit.flush(
+                    30.0
+                )  # a file is read faster than a log is synced: wait, drop nothing
             content = self.harnesses.of(outcome.generation).telemetry.boundary
             self.audit.put(partial(make, boundary=content))
         self._count(past, started.row)

@@ -122,5 +122,10 @@ def _rate(name: str, hits: int, trials: int) -> str:
     low, high = exact_interval(hits, trials)
     return (
         f"  {name}  {hits:,} of {trials:,} = {hits / trials:.1%}"
-        f"  (95% interval {low:.1%} to {high:.1%}, exact)"
+        f"  (95% interval {_percent(low)} to {_percent(high)}, exact)"
     )
+
+
+def _percent(share: float) -> str:
+    """One decimal, and more where that would read as none at all."""
+    return f"{share:.1%}" if share == 0 or share >= 0.001 else f"{share:.4%}"

@@ -86,9 +86,7 @@ class Court:
 
     def otherwise(self, answer: str | Answer, usd: float = 0.001) -> None:
         """Answer every other call."""
-        self._default = (
-            openai(answer, usage=tokens(usd)) if isinstance(answer, str) else answer
-        )
+        self._default = openai(answer, usage=tokens(usd)) if isinstance(answer, str) else answer
 
     def model(self, name: str, **options: Any) -> OpenAIChat:
         """A client for one of the models; its pauses are noted instead of slept."""
@@ -113,9 +111,9 @@ class Court:
         for model in self._made:
             model.close()
 
-    def stages(self, **options: Any) -> Mapping[str, Any]:
-        """The four verifiers by name."""
-        fast, strong = self.model("fast", **options), self.model("strong", **options)
+    def stages(self, **options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The four verifiers by name, with options for a model under its name."""
+        fast, strong = (self.model(name, **options.get(name, {})) for name in MODELS)
         judging = self.judging
         return {
             "self_confidence": SelfConfidence(fast, judging=judging),
@@ -124,9 +122,9 @@ class Court:
             "debate": Debate(fast, strong, judging=judging),
         }
 
-    def cascade(self, **options: Any) -> Cascade:
+    def cascade(self) -> Cascade:
         """The seed's cascade."""
-        first, *others = self.stages(**options).values()
+        first, *others = self.stages().values()
         gate = Gate(pass_at=0.95, fail_at=0.95)
         return Cascade("aucert", [Stage(first, gate=gate), *others])
 

@@ -100,6 +100,8 @@ class LlmServer:
         self.requests: list[Seen] = []
         self.answer: Callable[[Seen], Answer] | None = None
         self.most_at_once = 0
+        self.connections = 0
+        """Connections accepted so far."""
         self._now = 0
         self._script: deque[Answer] = deque()
         self._changed = threading.Condition()
@@ -141,6 +143,7 @@ class LlmServer:
     def _serve(self, connection: socket.socket) -> None:
         with self._changed:
             self._connections.add(connection)
+            self.connections += 1
         try:
             with connection, connection.makefile("rb") as lines, _gone():
                 while (seen := _read(lines)) is not None:

@@ -96,3 +96,18 @@ def _plain(span: ReadableSpan | Mapping[str, Any]) -> dict[str, Any]:
 
 def _event(name: str, attributes: Mapping[str, Any] | None) -> dict[str, Any]:
     return {"name": name, **attributes_of(attributes)}
+
+
+def summary(attributes: dict[str, Any]) -> dict[str, Any]:
+    """What the generate span repeats of a verify span's attributes."""
+    return {
+        key: value
+        for key, value in attributes.items()
+        if key
+        not in {
+            "aucert.action.row",
+            "aucert.criteria.passed",
+            "aucert.mode",
+            "aucert.stages",
+        }
+    }

@@ -9,16 +9,15 @@ from typing import Any
 from uuid import UUID
 
 from opentelemetry import context as otel_context
-from opentelemetry import trace
-from opentelemetry.context import Context
 
+from aucert_integrations.langchain.evidence import TENANT
 from aucert_integrations.langchain.held import looked_after
 from aucert_integrations.langchain.observer import Observer
 from aucert_integrations.langchain.traces import Traces
 from aucert_integrations.langchain.turn import Turn
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.harness import Harness
-from aucert_otel.sampling import chosen
+from aucert_otel.sampling import NOT_YET
 
 
 MAX_TURNS = 10_000
@@ -45,7 +44,8 @@ class VerificationHandler(Observer):
     **Said outright**, in ``config={"metadata": {...}}``, ``aucert_evidence``, ``aucert_question`` and
     ``aucert_tenant`` win over whatever was gathered.
 
-    The verify span's parent is the span that was current when the root run began.
+    The verify span's parent is the span that was current when the root run began. Sampling decides
+    then, too, unless it has rules that ask about the answer.
 
     Args:
         harness: What verifies; its ``sampling`` decides which answers.
@@ -82,14 +82,17 @@ class VerificationHandler(Observer):
     @property
     def open_runs(self) -> int:
         """Runs that have begun and not ended, of any kind."""
-        return len(self._runs)
+        return len(self._runs) + len(self._let_be)
 
     def _passes(self) -> bool:
         return looked_after()
 
     def _begun(self, run_id: UUID, inputs: Any, metadata: Mapping[str, Any]) -> Turn | None:
         context = otel_context.get_current()
-        if self._never_chosen(context):
+        # What the root run's metadata says of the tenant is final: nothing below can say otherwise.
+        tenant = (metadata[TENANT] or self.tenant) if TENANT in metadata else NOT_YET
+        drawn = self.harness.draw(context, tenant=tenant)
+        if drawn == 0.0:  # nobody will look at the answer, so nothing is gathered for it
             return None
         now = time.monotonic()
         while self._turns:
@@ -99,21 +102,9 @@ class VerificationHandler(Observer):
                 break
             self.forgotten["expired" if expired else "full"] += 1
             self._forget(oldest)
-        turn = Turn(run_id, context, inputs=inputs, metadata=metadata, seen=now)
+        turn = Turn(run_id, context, drawn, inputs=inputs, metadata=metadata, seen=now)
         self._turns[run_id] = turn
         return turn
-
-    def _never_chosen(self, context: Context) -> bool:
-        """Whether the trace id alone settles that nothing here will be sampled: then gather nothing."""
-        sampling = self.harness.sampling
-        if sampling.always or sampling.never or sampling.always_on_failed_rule:
-            return False  # these ask about the finished answer
-        if (
-            0.0 < sampling.rate < 1.0
-            and not trace.get_current_span(context).get_span_context().is_valid
-        ):
-            return False  # without a trace the harness draws, and it draws once
-        return not chosen(sampling.rate, context)
 
     def _heard(self, turn: Turn) -> None:
         if turn.root in self._turns:
@@ -136,4 +127,4 @@ class VerificationHandler(Observer):
             with self._lock:
                 evidence = self._traces.take(turn.context)
         generation = turn.generation(*chosen, tenant=self.tenant, evidence=evidence)
-        self.harness.submit(generation, context=turn.context)
+        self.harness.submit(generation, context=turn.context, drawn=turn.drawn)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,9 @@ from aucert_integrations.langchain.reading import answer_of_result
 from aucert_integrations.langchain.turn import Call, Turn
 from aucert_otel._safe import Guard
 
+
+MAX_LET_BE = 100_000
+"""Open runs known to be none of a handler's business. Some never report their end."""
 
 _GUARD = Guard("langchain")
 
@@ -46,10 +50,14 @@ class Observer(BaseCallbackHandler):
 
     def __init__(self) -> None:
         self._runs: dict[UUID, Run] = {}
+        self._let_be: OrderedDict[UUID, None] = OrderedDict()
         self._lock = threading.Lock()
 
     def _begun(self, run_id: UUID, inputs: Any, metadata: Mapping[str, Any]) -> Turn | None:
-        """The turn of a run whose parent is not known, or ``None`` to let it be; under the lock."""
+        """The turn of a run whose parent is not known, under the lock.
+
+        ``None`` lets it be, with every run below it.
+        """
         raise NotImplementedError
 
     def _heard(self, turn: Turn) -> None:
@@ -70,12 +78,16 @@ class Observer(BaseCallbackHandler):
         metadata: Mapping[str, Any] | None,
         tool: str | None = None,
     ) -> Turn | None:
+        if parent_run_id in self._let_be:
+            self._leave(run_id)
+            return None
         if self._passes():
             return None
         with self._lock:
             parent = self._runs.get(parent_run_id) if parent_run_id else None
             turn = self._begun(run_id, inputs, metadata or {}) if parent is None else parent.turn
             if turn is None:
+                self._leave(run_id)
                 return None
             if parent is not None:
                 self._heard(turn)
@@ -83,7 +95,17 @@ class Observer(BaseCallbackHandler):
             turn.open.add(run_id)
         return turn
 
+    def _leave(self, run_id: UUID) -> None:
+        """Let a run be. No lock: each step is one operation of a dictionary."""
+        if (
+            len(self._let_be) >= MAX_LET_BE
+        ):  # what begins below the oldest counts as a root run then
+            self._let_be.popitem(last=False)
+        self._let_be[run_id] = None
+
     def _close(self, run_id: UUID) -> Run | None:
+        if self._let_be.pop(run_id, run_id) is None:
+            return None
         with self._lock:
             run = self._runs.pop(run_id, None)
             if run is None:

@@ -54,6 +54,8 @@ class Turn:
     root: UUID
     context: Context | None = None
     """OpenTelemetry's context when the root run began."""
+    drawn: float | None = None
+    """What sampling said of it then; ``None``: it depends on the answer."""
     inputs: Any = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     seen: float = 0.0
