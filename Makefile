@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint types bench docs clean
@@ -43,7 +43,7 @@ types: $(VENV)/.test ## mypy, strict
 
 bench: $(VENV)/.test ## Measure our overhead beside the peers, in an environment of its own
 	@$(PYTHON) -m venv $(VENV)-bench
-	@$(VENV)-bench/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[all]' -r benchmarks/requirements-peers.txt
+	@$(VENV)-bench/bin/python -m pip install -qq --disable-pip-version-check --editable '.[all]' -r benchmarks/requirements-peers.txt
 	@$(VENV)-bench/bin/python benchmarks/overhead.py
 
 docs: | $(BIN)/python ## Build the documentation into site/

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from typing import TYPE_CHECKING, Any
 
 from opentelemetry import _logs as logs
 from opentelemetry import metrics, trace
 
+from aucert_otel.background import EXIT_TIMEOUT_S
 from aucert_otel.errors import ConfigurationError, MissingExtraError
 from aucert_otel.telemetry.boundary import Boundary, Mask, capture_from_environment
 from aucert_otel.telemetry.emit import Telemetry
+from aucert_otel.telemetry.flush import flush_providers
 from aucert_otel.telemetry.instruments import Instruments
 from aucert_otel.telemetry.runtime import set_default_telemetry
 
@@ -57,18 +60,7 @@ def configure(
         ConfigurationError: an ``OTEL_*`` variable names a protocol or exporter we do not have.
     """
     if os.environ.get("OTEL_SDK_DISABLED", "").strip().lower() != "true":
-        for signal in (
-            "TRACES",
-            "METRICS",
-            "LOGS",
-        ):  # all or nothing: a bad one leaves none half set
-            _ = _wanted(signal) and _protocol(signal)
-        if tracer_provider is None and _absent(trace.get_tracer_provider()):
-            _set_traces(service_name)
-        if meter_provider is None and _absent(metrics.get_meter_provider()):
-            _set_metrics(service_name)
-        if logger_provider is None and _absent(logs.get_logger_provider()):
-            _set_logs(service_name)
+        _set_providers(service_name, tracer_provider, meter_provider, logger_provider)
     capture = capture_from_environment() if capture_content is None else capture_content
     telemetry = Telemetry(
         None
@@ -79,6 +71,25 @@ def configure(
     )
     set_default_telemetry(telemetry)
     return telemetry
+
+
+def _set_providers(service_name: str | None, *given: object) -> None:
+    signals = (
+        ("TRACES", trace.get_tracer_provider, _set_traces),
+        ("METRICS", metrics.get_meter_provider, _set_metrics),
+        ("LOGS", logs.get_logger_provider, _set_logs),
+    )
+    for signal, _, _ in signals:  # all or nothing: a bad variable leaves none half set
+        if _wanted(signal):
+            _protocol(signal)
+    made = False
+    for (signal, current, make), provider in zip(signals, given, strict=True):
+        if provider is None and _absent(current()) and _wanted(signal):
+            make(_resource(service_name))
+            made = True
+    if made:
+        # The SDK's own exit handlers wait for a dead endpoint for half a minute and more.
+        atexit.register(flush_providers, EXIT_TIMEOUT_S)
 
 
 def _absent(provider: object) -> bool:
@@ -131,41 +142,32 @@ def _resource(service_name: str | None) -> Any:
     return Resource.create({"service.name": service_name} if service_name else None)
 
 
-def _set_traces(service_name: str | None) -> None:
-    if not _wanted("TRACES"):
-        return
-    resource = _resource(service_name)
+def _set_traces(resource: Any) -> None:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    provider = TracerProvider(resource=resource)
+    provider = TracerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_span_processor(
         BatchSpanProcessor(_exporter("TRACES", "trace_exporter", "OTLPSpanExporter"))
     )
     trace.set_tracer_provider(provider)
 
 
-def _set_metrics(service_name: str | None) -> None:
-    if not _wanted("METRICS"):
-        return
-    resource = _resource(service_name)
+def _set_metrics(resource: Any) -> None:
     from opentelemetry.sdk.metrics import MeterProvider
     from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 
     reader = PeriodicExportingMetricReader(
         _exporter("METRICS", "metric_exporter", "OTLPMetricExporter")
     )
-    metrics.set_meter_provider(MeterProvider([reader], resource=resource))
+    metrics.set_meter_provider(MeterProvider([reader], resource=resource, shutdown_on_exit=False))
 
 
-def _set_logs(service_name: str | None) -> None:
-    if not _wanted("LOGS"):
-        return
-    resource = _resource(service_name)
+def _set_logs(resource: Any) -> None:
     from opentelemetry.sdk._logs import LoggerProvider
     from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
 
-    provider = LoggerProvider(resource=resource)
+    provider = LoggerProvider(resource=resource, shutdown_on_exit=False)
     provider.add_log_record_processor(
         BatchLogRecordProcessor(_exporter("LOGS", "_log_exporter", "OTLPLogExporter"))
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 from support.process import run
-from support.spantree import attributes_of, tree
+from support.spantree import attributes_of, summary, tree
 
 
 pytest.importorskip("langchain_core")
@@ -100,7 +100,9 @@ class Played:
                 }
             )
         last = self.verdict(len(self.failed) - 1)
-        return [{"name": "aucert.generate support", "attributes": last, "children": children}]
+        return [
+            {"name": "aucert.generate support", "attributes": summary(last), "children": children}
+        ]
 
     @property
     def metrics(self) -> dict[str, list[object]]:

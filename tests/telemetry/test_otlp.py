@@ -7,7 +7,7 @@ import time
 import pytest
 from support.otlp_sink import Answer, dead_endpoint
 from support.process import run
-from support.spantree import attributes_of, tree
+from support.spantree import attributes_of, summary, tree
 
 
 APP = """
@@ -101,7 +101,7 @@ JUDGE = {
 TREE = [
     {
         "name": "aucert.generate reply",
-        "attributes": SECOND,
+        "attributes": summary(SECOND),
         "children": [
             {
                 "name": "aucert.verify c",

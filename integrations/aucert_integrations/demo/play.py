@@ -85,13 +85,13 @@ class Stage:
             input_tokens=scenario.input_tokens,
             max_tokens=scenario.max_tokens,
         )
-        with _Watched([rules()], name="support", price=price, telemetry=self._telemetry) as harness:
-            chain = verified(support_chain(model), harness, otherwise=HELD_BACK)
-            self._exporter.clear()
-            answer = chain.invoke({"question": scenario.question})
-            return Played(
-                scenario, harness.outcomes[-1], answer, tuple(self._exporter.get_finished_spans())
-            )
+        harness = _Watched([rules()], name="support", price=price, telemetry=self._telemetry)
+        chain = verified(support_chain(model), harness, otherwise=HELD_BACK)
+        self._exporter.clear()
+        answer = chain.invoke({"question": scenario.question})
+        return Played(
+            scenario, harness.outcomes[-1], answer, tuple(self._exporter.get_finished_spans())
+        )
 
     def flush(self) -> bool:
         """Whether everything reached the endpoint, within a few seconds."""
