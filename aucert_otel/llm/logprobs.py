@@ -47,7 +47,7 @@ def label_probabilities(
         return None
     token, lead = chosen
     wanted = {label.casefold(): label for label in labels}
-    if _match(text[start:], wanted) is None:
+    if _head(text[start:]) not in wanted:
         return None
     candidates = dict(token.alternatives)
     candidates.setdefault(token.token, token.logprob)
@@ -82,9 +82,13 @@ def _at(tokens: tuple[TokenLogprob, ...], start: int) -> tuple[TokenLogprob, str
     return None
 
 
+def _head(text: str) -> str:
+    return re.split(r"[^\w-]", text.strip().casefold(), maxsplit=1)[0]
+
+
 def _match(text: str, wanted: Mapping[str, str]) -> str | None:
     """The one label that a text begins, or that begins with it; ``None`` if none or several."""
-    head = re.split(r"[^\w-]", text.strip().casefold(), maxsplit=1)[0]
+    head = _head(text)
     if not head:
         return None
     found = [label for folded, label in wanted.items() if folded.startswith(head)]

@@ -52,7 +52,7 @@ class _FoundError(Exception):
 _FENCE = re.compile(r"\A```(?:json)?[ \t]*\r?\n(.*?)\r?\n?```\Z", re.DOTALL | re.IGNORECASE)
 _LITERALS = ("true", "false", "null")
 _CUT_NUMBER = re.compile(r"-|\.|[eE][-+]?")
-_CUT_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{0,3})?\Z")
+_CUT_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{0,4})?\Z")
 
 
 def parse_object(

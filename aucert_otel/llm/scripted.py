@@ -114,7 +114,7 @@ class ReplayModel:
     def _finish(self, call: Call, request: ChatRequest, answer: Answer) -> Completion:
         if isinstance(answer, BaseException):
             call.free()
-            raise answer
+            raise answer.with_traceback(None)  # it may be raised again and again
         if isinstance(answer, Mapping):
             answer = json.dumps(answer)
         record = Recorded(answer) if isinstance(answer, str) else answer

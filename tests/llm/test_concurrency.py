@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 from support.llm_cases import ASK
@@ -115,6 +118,16 @@ def test_a_callers_deadline_is_the_callers_own_timeout(api):
     gate.set()
 
 
+def test_a_warm_connection_is_used_again(api):
+    api.server.answer = lambda _: api.answer("yes")
+    model = api.client(concurrency=8)
+
+    for _ in range(5):
+        api.ask(model)
+
+    assert api.server.connections == 1
+
+
 def test_any_loop_and_any_thread_may_ask_one_model(api):
     api.server.answer = lambda _: api.answer("yes")
     model = api.client()
@@ -174,6 +187,25 @@ def test_a_model_works_in_a_forked_child_and_still_in_the_parent(api):
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert api.ask(model).text == "yes"
     assert len(api.server.requests) == 3
+
+
+def test_a_model_nobody_closed_leaves_nothing_open_at_exit(openai_api):
+    openai_api.server.script(openai_api.answer("yes"))
+    code = f"""
+from aucert_otel.llm import ChatMessage, OpenAIChat, complete
+model = OpenAIChat("m", base_url={openai_api.server.url!r})
+print(complete(model, [ChatMessage("user", "?")]).text)
+"""
+
+    done = subprocess.run(
+        [sys.executable, "-W", "always::ResourceWarning", "-c", code],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "yes\n", "")
 
 
 def test_no_places_at_all_are_refused(api):

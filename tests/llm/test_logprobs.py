@@ -66,6 +66,7 @@ def test_a_label_in_pieces_counts_by_its_first():
         (token('{"verdict": "pass", "verdict": "fail"}'),),
         (token('{"verdict": "passable"}'),),
         (token('{"verdict": true}'),),
+        (token('{"verdict": "pas"}'),),
     ],
 )
 def test_where_nothing_can_be_said_nothing_is(tokens):

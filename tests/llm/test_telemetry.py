@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 
 import pytest
-from opentelemetry import trace
 from opentelemetry.trace import SpanKind, StatusCode
 from support.llm_cases import ANSWER_USD, SCHEMA
 from support.llm_server import failing
@@ -81,10 +79,9 @@ def test_a_call_is_a_child_of_what_is_current_for_the_caller(api, out):
     with tracer.start_as_current_span("stage"):
         api.ask()
 
-    assert (
-        out.outline == [("stage", [("chat judge-1", [])])]
-        or out.span("chat judge-1").parent.span_id == out.span("stage").context.span_id
-    )
+    parent = out.span("chat judge-1").parent
+    assert parent is not None
+    assert parent.span_id == out.span("stage").context.span_id
 
 
 def test_time_and_tokens_are_metrics_with_the_conventions_bounds(api, out):
@@ -167,9 +164,4 @@ def test_an_answer_from_a_record_is_a_span_too(out):
 
 
 def test_no_provider_is_needed():
-    assert trace.get_tracer_provider() is not None
-    started = time.monotonic()
-
     assert complete(ReplayModel(["pass"]), [ChatMessage("user", "?")]).text == "pass"
-
-    assert time.monotonic() >= started
