@@ -157,7 +157,9 @@ def test_search_results_pass_at_stage_4_with_seven_calls_and_a_transcript(court,
     prosecutor = (
         "Results list is identical before and after applying the 'Price: Low to High' filter"
     )
-    defender = "Results are the same items but the order has changed — note item 2 and item 3 swapped"
+    defender = (
+        "Results are the same items but the order has changed — note item 2 and item 3 swapped"
+    )
     court.says("prosecutor 1", prosecutor, usd=0.005)
     court.says("defender 1", defender, usd=0.005)
     court.says("prosecutor 2", "A filter removes items.", usd=0.005)
