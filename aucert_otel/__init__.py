@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aucert_otel.action import Action, Decision, decide, format_table
     from aucert_otel.budget import Budget, Estimate
     from aucert_otel.cascade import Cascade
+    from aucert_otel.certificate import Certificate
     from aucert_otel.costs import Costs
     from aucert_otel.decorator import observed, verified
     from aucert_otel.errors import (
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from aucert_otel.report import Report, StageReport, Turn
     from aucert_otel.rounds import Policy
     from aucert_otel.sampling import Match, Sampling
-    from aucert_otel.stage import Certificate, Gate, Stage
+    from aucert_otel.stage import Gate, Stage
     from aucert_otel.telemetry.configure import configure
     from aucert_otel.verdict import Evidence, Finding, Reason, Status, Verdict
     from aucert_otel.verifier import OverBudget, Refused, Unavailable, Verifier, load_verifier
@@ -43,6 +44,7 @@ _ROOMS = {
     "action": ("Action", "Decision", "decide", "format_table"),
     "budget": ("Budget", "Estimate"),
     "cascade": ("Cascade",),
+    "certificate": ("Certificate",),
     "costs": ("Costs",),
     "decorator": ("observed", "verified"),
     "errors": (
@@ -59,7 +61,7 @@ _ROOMS = {
     "report": ("Report", "StageReport", "Turn"),
     "rounds": ("Policy",),
     "sampling": ("Match", "Sampling"),
-    "stage": ("Certificate", "Gate", "Stage"),
+    "stage": ("Gate", "Stage"),
     "telemetry.configure": ("configure",),
     "verdict": ("Evidence", "Finding", "Reason", "Status", "Verdict"),
     "verifier": ("OverBudget", "Refused", "Unavailable", "Verifier", "load_verifier"),

@@ -60,13 +60,44 @@ def swallow(place: str, error: Exception) -> bool:
     return True
 
 
+_said: set[str] = set()
+_MAX_SAID = 256
+
+
+def warn_once(sentence: str) -> None:
+    """Log a warning the first time it comes up. It must hold no content: it goes out as it is."""
+    if sentence not in _said and len(_said) < _MAX_SAID:
+        _said.add(sentence)
+        _log.warning("aucert_otel: %s (logged once)", sentence)
+
+
+class SaidError(TypeError):
+    """A fault whose message is a sentence of ours: it holds no content and may be shown."""
+
+
+_OWN = os.path.dirname(__file__)  # noqa: PTH120 - compared with code objects' file names, which are text
+_LIBRARIES = (os.path.dirname(os.__file__), "<frozen", _OWN)  # noqa: PTH120 - as above
+
+
 def describe(error: BaseException) -> str:
-    """Name an exception by class and innermost line; its message may quote content or secrets."""
+    """Name an exception by class and by the innermost line of the user's own code.
+
+    Its message may quote content or secrets, so it stays out, unless the sentence is ours.
+    """
+    if isinstance(error, SaidError):
+        return str(error)
     name = type(error).__qualname__
     traceback = error.__traceback__
     if traceback is None:
         return name
-    while traceback.tb_next is not None:
+    innermost = theirs = None
+    while traceback is not None:
+        innermost = traceback
+        file = traceback.tb_frame.f_code.co_filename
+        if not file.startswith(_LIBRARIES) and "site-packages" not in file:
+            theirs = traceback
         traceback = traceback.tb_next
-    code = traceback.tb_frame.f_code
-    return f"{name} at {os.path.basename(code.co_filename)}:{traceback.tb_lineno}"  # noqa: PTH119 - a string operation on an error path, no file system
+    shown = theirs or innermost
+    assert shown is not None
+    file = os.path.basename(shown.tb_frame.f_code.co_filename)  # noqa: PTH119 - as above
+    return f"{name} at {file}:{shown.tb_lineno}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import unicodedata
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Union, get_args, get_origin
 
 from aucert_otel.telemetry.boundary import REDACTED, Boundary
 
@@ -57,7 +57,7 @@ def shown(value: object, *, yaml: bool = False, key: object = None) -> str:
     if isinstance(value, list | tuple):
         return "a list" if value else "an empty list"
     if isinstance(value, str):
-        if isinstance(key, str) and any(word in key.casefold() for word in _SECRET_KEYS):
+        if isinstance(key, str) and is_secret(key):
             return REDACTED
         # Cut before masking: a secret the cut goes through is still known by its beginning.
         return f'"{_cut(visible(_BOUNDARY.label(value[: MAX_SHOWN * 2])))}"'
@@ -65,6 +65,11 @@ def shown(value: object, *, yaml: bool = False, key: object = None) -> str:
         return "null" if value is None else str(value).lower()
     huge = isinstance(value, int) and value.bit_length() > 256
     return "a huge number" if huge else _cut(visible(_BOUNDARY.label(str(value))))
+
+
+def is_secret(key: str) -> bool:
+    """Whether the name of a key says that its value is a secret."""
+    return any(word in key.casefold() for word in _SECRET_KEYS)
 
 
 def _cut(text: str) -> str:
@@ -85,6 +90,12 @@ def path(parts: Sequence[int | str]) -> str:
 def one_of(values: Sequence[object]) -> str:
     """The allowed values, in words."""
     return ", ".join(str(value) for value in values)
+
+
+def hint(word: str, allowed: Sequence[str]) -> str:
+    """What is allowed instead of a word, and what was probably meant."""
+    close = difflib.get_close_matches(word, allowed, 1)
+    return f"{f'did you mean {close[0]}? ' if close else ''}allowed are {one_of(allowed)}"
 
 
 def sentence(
@@ -155,9 +166,7 @@ _TYPES = (
 def _known_keys(model: type[BaseModel], parts: Sequence[int | str]) -> str:
     owner = _model_at(model, parts[:-1])
     names = [field.alias or name for name, field in owner.model_fields.items()] if owner else []
-    close = difflib.get_close_matches(str(parts[-1]), names, 1)
-    hint = f"did you mean {close[0]}? " if close else ""
-    return f"{hint}allowed are {one_of(names)}"
+    return hint(str(parts[-1]), names)
 
 
 def _needed(model: type[BaseModel], parts: Sequence[int | str]) -> str:
@@ -188,9 +197,11 @@ def _model_at(annotation: Any, parts: Sequence[int | str]) -> type[BaseModel] | 
 
 
 def _bare(annotation: Any) -> Any:
-    """An optional type without its ``None``."""
+    """An optional type without its ``None``, an annotated one without its annotations."""
     import types
 
+    if get_origin(annotation) is Annotated:
+        return _bare(get_args(annotation)[0])
     if get_origin(annotation) in (Union, types.UnionType):
         return next(arg for arg in get_args(annotation) if arg is not type(None))
     return annotation

@@ -11,6 +11,8 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Generator, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from opentelemetry.context import Context
 
@@ -21,12 +23,15 @@ from aucert_otel.costs import Costs, add_usd
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation
 from aucert_otel.report import Report, StageReport
-from aucert_otel.stage import Stage, as_status
+from aucert_otel.stage import Stage, placed
 from aucert_otel.telemetry.emit import Telemetry
 from aucert_otel.telemetry.runtime import default_telemetry, verifying
 from aucert_otel.verdict import EVIDENCE_PROBLEMS, Status, Verdict
 from aucert_otel.verifier import Verifier, VerifierFunction, is_async
 
+
+if TYPE_CHECKING:
+    from aucert_otel.llm.spending import Spending
 
 Walk = Generator[OnWorker[StageReport], StageReport, Report]
 
@@ -55,7 +60,7 @@ class Cascade:
         strict: bool = False,
     ) -> None:
         self.name = name
-        self.stages = tuple(s if isinstance(s, Stage) else Stage(s) for s in stages)
+        self.stages = placed(s if isinstance(s, Stage) else Stage(s) for s in stages)
         self.strict = strict
         if not self.stages:
             raise ConfigurationError(f"cascade {name!r} has no stages: give it at least one")
@@ -127,6 +132,7 @@ class Cascade:
             cascade=self.name,
             cascade_version=self.version,
             certified=settled and last.certified,
+            threshold=_threshold(self.stages[len(reports) - 1], last) if settled else None,
         )
 
     def _settles(self, stage: Stage, found: StageReport) -> bool:
@@ -151,7 +157,7 @@ def _run_inline(stage: Stage, generation: Generation) -> StageReport:
         found = stage.check.verify(generation)
         return stage.report(found, time.perf_counter() - started)
     except Exception as error:  # noqa: BLE001 - the seam: whatever a check raises is a status
-        return stage.report(as_status(error), time.perf_counter() - started)
+        return stage.report(stage.failed(error), time.perf_counter() - started)
     finally:
         verifying.reset(token)
 
@@ -165,11 +171,14 @@ async def _run_waiting(
 ) -> StageReport:
     import asyncio  # most of what importing us would cost; it runs by now
 
+    from aucert_otel.llm.spending import spending
+
     started = time.perf_counter()
     token = verifying.set(True)
     try:
-        with telemetry.stage(stage.name, context) as span:
+        with telemetry.stage(stage.name, context) as span, spending() as spent:
             limit = None if meter.budget.seconds is None else meter.remaining_s
+            found: object
             try:
                 async with asyncio.timeout(limit):
                     found = await _call(stage.check, generation)
@@ -178,14 +187,23 @@ async def _run_waiting(
                 if (task := asyncio.current_task()) is None or task.cancelling():
                     raise
                 # Nobody cancelled us: the check let a cancelled task of its own escape.
-                report = stage.report(as_status(error), time.perf_counter() - started)
+                report = stage.report(
+                    _billed(stage.failed(error), spent), time.perf_counter() - started
+                )
             except Exception as error:  # noqa: BLE001 - the seam, as above
-                failed = as_status(error, out_of_time=meter.remaining_s <= 0)
+                failed = _billed(stage.failed(error, out_of_time=meter.remaining_s <= 0), spent)
                 report = stage.report(failed, time.perf_counter() - started)
             telemetry.stage_done(span, report)
             return report
     finally:
         verifying.reset(token)
+
+
+def _billed(failed: StageReport, spent: Spending) -> StageReport:
+    """A stage that broke, with what its calls cost until then: a cut-off call carries no bill."""
+    if not spent.calls:
+        return failed
+    return replace(failed, cost_usd=spent.cost_usd, unpriced=spent.unpriced, calls=spent.attempts)
 
 
 async def _call(check: Verifier, generation: Generation) -> object:
@@ -195,6 +213,12 @@ async def _call(check: Verifier, generation: Generation) -> object:
     else:
         found = await worker().in_thread(check.verify, generation)
     return await found if inspect.isawaitable(found) else found
+
+
+def _threshold(stage: Stage, last: StageReport) -> float | None:
+    if last.verdict is None or stage.gate.open:
+        return None
+    return stage.gate.threshold(last.verdict)
 
 
 _FREE = Costs()

@@ -35,8 +35,18 @@ class HandedToPerson(AucertError):  # noqa: N818 - an outcome the caller chose t
     """
 
     def __init__(self, outcome: Outcome) -> None:
-        super().__init__(f"the answer was handed to a person: {outcome.decision.why}")
+        super().__init__(
+            f"the answer was handed to a person: {outcome.decision.why}{_open(outcome)}"
+        )
         self.outcome = outcome
 
     def __reduce__(self) -> tuple[type[HandedToPerson], tuple[Outcome]]:
         return (type(self), (self.outcome,))
+
+
+def _open(outcome: Outcome) -> str:
+    """What stands open, by criterion and reason; the answer itself stays out."""
+    report = outcome.report
+    said = [f"{f.criterion} ({f.reason})" for f in (*report.failed, *report.unclear)]
+    said += [f"{s.stage} ({s.error or s.status})" for s in report.missing]
+    return f": {', '.join(dict.fromkeys(said))}" if said else ""

@@ -6,10 +6,10 @@ carried by reference, since an application's objects may hold locks, sockets or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import date
-from typing import Any
+from typing import Any, TypeVar
 
 from aucert_otel.errors import ConfigurationError
 
@@ -76,20 +76,20 @@ class Generation:
             back untouched when the answer ships, and never copied or serialised.
 
     Raises:
-        TypeError: ``output`` is not text.
+        TypeError: ``output`` is not text, or something else than passages is among the evidence.
     """
 
     output: str
     _: KW_ONLY
     question: str | None = None
-    messages: tuple[Message, ...] = ()
-    evidence: tuple[Passage, ...] | None = None
+    messages: Sequence[Message] = ()
+    evidence: Sequence[Passage] | None = None
     model: str | None = None
     provider: str | None = None
     family: str | None = None
     finish_reason: str | None = None
     usage: Usage | None = None
-    images: tuple[Image, ...] = ()
+    images: Sequence[Image] = ()
     as_of: date | None = None
     tenant: str | None = None
     test_id: str | None = None
@@ -103,15 +103,35 @@ class Generation:
                 f"Generation.output is {type(self.output).__name__}, not text: pass the answer as a "
                 "str (for a structured answer its JSON, with the object itself as raw=...)"
             )
-        for name in ("evidence", "messages", "images"):
-            value = getattr(self, name)
-            if value is not None and type(value) is not tuple:
-                object.__setattr__(self, name, tuple(value))
+        # Whatever sequence was given is kept as a tuple: an answer does not change once it is checked.
+        if self.evidence is not None:
+            object.__setattr__(self, "evidence", _all(Passage, self.evidence, "evidence"))
+        if self.messages:
+            object.__setattr__(self, "messages", _all(Message, self.messages, "messages"))
+        if self.images:
+            object.__setattr__(self, "images", _all(Image, self.images, "images"))
 
     @property
     def value(self) -> Any:
         """What the application receives when this answer ships: ``raw`` if given, else the text."""
         return self.output if self.raw is None else self.raw
+
+
+Item = TypeVar("Item")
+
+
+def _all(kind: type[Item], given: Iterable[Item], name: str) -> tuple[Item, ...]:
+    if isinstance(given, (str, bytes, Mapping)) or not hasattr(given, "__iter__"):
+        raise TypeError(
+            f"Generation.{name} is {type(given).__name__}: give a list of {kind.__name__} objects"
+        )
+    found = tuple(given)
+    for item in found:
+        if not isinstance(item, kind):
+            raise TypeError(
+                f"Generation.{name} holds a {type(item).__name__}: wrap each in {kind.__name__}(...)"
+            )
+    return found
 
 
 KNOWN = frozenset(each.name for each in fields(Generation)) - {"output", "raw"}

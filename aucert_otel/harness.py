@@ -7,7 +7,7 @@ application. Sampled (`submit`) it looks at finished answers in the background a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
@@ -16,20 +16,19 @@ from typing import TYPE_CHECKING, Any, Self
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 
+from aucert_otel._arguments import Check, cascade_of, check_generation, given_or_default, writer_of
 from aucert_otel._drive import adrive, drive
-from aucert_otel._safe import Guard
+from aucert_otel._safe import Guard, swallow
 from aucert_otel.background import current_worker, worker
 from aucert_otel.budget import Budget, Meter
 from aucert_otel.cascade import Cascade
 from aucert_otel.generation import Generation
 from aucert_otel.outcome import Outcome
 from aucert_otel.rounds import Flow, Generate, Policy, Pricer, Rounds, Task
-from aucert_otel.sampling import Sampling, chosen
-from aucert_otel.stage import Stage
+from aucert_otel.sampling import NOT_YET, Sampling, Unknown, chosen
 from aucert_otel.telemetry import Telemetry, default_telemetry, verifying
 from aucert_otel.telemetry.flush import flush_providers
 from aucert_otel.verdict import Verdict
-from aucert_otel.verifier import Verifier, VerifierFunction
 
 
 if TYPE_CHECKING:
@@ -51,11 +50,13 @@ class Harness:
     manager, which drains and closes it.
 
     Args:
-        cascade: The checks, in order: a `Cascade`, or the stages of one named after ``name``.
+        cascade: The checks, in order: a `Cascade`, or one check or several, which make one named
+            after ``name``.
         policy: What is done about their reports.
         budget: Money and time one answer may spend.
         sampling: Which answers `submit` verifies.
-        audit: Where decisions are recorded: a sink, or a writer that several harnesses share.
+        audit: Where decisions are recorded: a sink, its URL (``sqlite:///aucert.db``), or a writer
+            that several harnesses share.
             A record carries content only where content capture is on.
         telemetry: Default: the process's own (`aucert_otel.configure`).
         price: What writing an answer cost; default: what the provider reported.
@@ -64,21 +65,21 @@ class Harness:
 
     def __init__(
         self,
-        cascade: Cascade | Iterable[Stage | Verifier | VerifierFunction],
+        cascade: Cascade | Check | Iterable[Check],
         *,
         policy: Policy | None = None,
         budget: Budget | None = None,
         sampling: Sampling | None = None,
-        audit: AuditSink | AuditWriter | None = None,
+        audit: AuditSink | AuditWriter | str | None = None,
         telemetry: Telemetry | None = None,
         price: Pricer = reported_cost,
         name: str = "answer",
     ) -> None:
-        self.cascade = cascade if isinstance(cascade, Cascade) else Cascade(name, cascade)
-        self.policy = policy or Policy()
-        self.budget = budget or Budget()
-        self.sampling = sampling or Sampling()
-        self.audit = None if audit is None else _writer(audit)
+        self.cascade = cascade_of(name, cascade)
+        self.policy = given_or_default("policy", policy, Policy)
+        self.budget = given_or_default("budget", budget, Budget)
+        self.sampling = given_or_default("sampling", sampling, Sampling)
+        self.audit = None if audit is None else writer_of(audit)
         self.price = price
         self.name = name
         self._own_telemetry = telemetry
@@ -93,10 +94,12 @@ class Harness:
 
         Where the action is `Action.REPAIR`, ``request`` holds what to send to the generator.
         """
+        check_generation(generation)
         return self._recorded(drive(self._verify_flow(generation, budget)))
 
     async def averify(self, generation: Generation, *, budget: Budget | None = None) -> Outcome:
         """`verify` for asynchronous callers."""
+        check_generation(generation)
         return self._recorded(await adrive(self._verify_flow(generation, budget)))
 
     def run(
@@ -104,7 +107,7 @@ class Harness:
         generate: Generate,
         *,
         escalate: Generate | None = None,
-        can_repair: bool = True,
+        can_repair: bool | Callable[[], bool] = True,
         budget: Budget | None = None,
         name: str | None = None,
         **known: Any,
@@ -114,7 +117,8 @@ class Harness:
         Args:
             generate: Writes the answer; called again with the request for the one repair.
             escalate: A stronger generator, asked once where a repair cannot help.
-            can_repair: Whether ``generate`` can use a repair request at all.
+            can_repair: Whether ``generate`` can use a repair request at all, or a function that says
+                so: it is asked only where something failed.
             budget: Instead of the harness's own.
             name: Names the ``aucert.generate`` span.
             **known: Fields of the `Generation`, where ``generate`` returns plain text.
@@ -132,7 +136,7 @@ class Harness:
         generate: Generate,
         *,
         escalate: Generate | None = None,
-        can_repair: bool = True,
+        can_repair: bool | Callable[[], bool] = True,
         budget: Budget | None = None,
         name: str | None = None,
         **known: Any,
@@ -141,13 +145,43 @@ class Harness:
         task = Task(generate, escalate, can_repair, known)
         return self._recorded(await adrive(self._run_flow(task, budget, name)))
 
-    def submit(self, generation: Generation, *, context: Context | None = None) -> bool:
+    def draw(
+        self,
+        context: Context | None = None,
+        *,
+        tenant: str | Unknown | None = NOT_YET,
+        model: str | Unknown | None = NOT_YET,
+    ) -> float | None:
+        """Decide before an answer is read whether `submit` would take it; see `Sampling.draw`.
+
+        Call it once an answer and hand the result to `submit` as ``drawn``. Never raises.
+
+        Returns:
+            0.0 if the answer is not chosen, and nobody needs to read it; else what to hand on.
+        """
+        try:  # what the guard does, without its cost: this runs beside every answer
+            if verifying.get():
+                return 0.0
+            return self.sampling.draw(context, tenant=tenant, model=model)
+        except Exception as error:
+            if not swallow("harness", error):
+                raise
+            return 0.0
+
+    def submit(
+        self,
+        generation: Generation,
+        *,
+        context: Context | None = None,
+        drawn: float | None = None,
+    ) -> bool:
         """Verify a finished answer in the background if it is sampled. Never blocks, never raises.
 
         Args:
             generation: The answer, which has already gone out.
             context: Carries the span that becomes the verify span's parent, ended or not; default:
                 the current context.
+            drawn: What `draw` said about this answer, if it was asked.
 
         Returns:
             Whether it will be verified. What did not fit the queue is counted by reason in
@@ -156,16 +190,21 @@ class Harness:
         with _GUARD:
             if verifying.get():
                 return False
-            sampling = self.sampling
-            probability = sampling.probability(generation)
-            if sampling.always_on_failed_rule:
-                failing = sampling.probability(generation, failed_rule=True)
-                if failing > probability and self._fails_a_rule(generation):
-                    probability = failing
-            if chosen(probability, context):
+            probability = self._drawn(generation, context) if drawn is None else drawn
+            if probability > 0.0:
                 context = otel_context.get_current() if context is None else context
                 return worker().offer(partial(self._sampled, generation, context, probability))
         return False
+
+    def _drawn(self, generation: Generation, context: Context | None) -> float:
+        """The decision on an answer that was read: its inclusion probability, or 0.0."""
+        sampling = self.sampling
+        probability = sampling.probability(generation)
+        if sampling.always_on_failed_rule:
+            failing = sampling.probability(generation, failed_rule=True)
+            if failing > probability and self._fails_a_rule(generation):
+                probability = failing
+        return probability if chosen(probability, context) else 0.0
 
     async def _sampled(self, generation: Generation, context: Context, probability: float) -> None:
         rounds = self._rounds("sampled", probability)
@@ -258,14 +297,3 @@ class Harness:
                     )
                 )
         return outcome
-
-
-def _writer(audit: AuditSink | AuditWriter) -> AuditWriter:
-    from aucert_otel.audit import AuditWriter
-
-    return audit if isinstance(audit, AuditWriter) else AuditWriter(audit, on_drop=_count_drop)
-
-
-def _count_drop(reason: str, count: int) -> None:
-    """Audit records that were lost show where lost verifications do: in the worker's own metric."""
-    worker().dropped[f"audit_{reason}"] += count

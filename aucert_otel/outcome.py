@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 from opentelemetry.trace import SpanContext, format_span_id, format_trace_id
 
 from aucert_otel.action import Action, Decision
 from aucert_otel.costs import Costs
+from aucert_otel.errors import ConfigurationError, HandedToPerson
 from aucert_otel.generation import Generation
 from aucert_otel.repair import RepairRecord, RepairRequest
 from aucert_otel.report import Report
@@ -81,7 +82,9 @@ class Outcome:
     def drafts(self) -> tuple[Draft, ...]:
         """Every draft with its report, in order."""
         last = Draft(self.generation, self.report)
-        return (last,) if self.first is None else (self.first, last)
+        if self.first is None or self.first.generation is self.generation:
+            return (last,)  # no second draft: there was no further round, or its generator raised
+        return (self.first, last)
 
     def or_else(self, otherwise: Otherwise) -> Any:
         """The answer if it ships, else what ``otherwise`` makes of this outcome.
@@ -91,6 +94,11 @@ class Outcome:
         """
         if self.shipped:
             return self.output
+        if _raises(otherwise):
+            # An exception that knows nothing of outcomes gets our sentence, never the whole outcome:
+            # its message would carry answer and evidence into every error log.
+            known = issubclass(otherwise, HandedToPerson)
+            raise otherwise(self if known else str(HandedToPerson(self)))
         result = otherwise(self) if callable(otherwise) else otherwise
         if isinstance(result, BaseException):
             raise result
@@ -103,3 +111,20 @@ Otherwise: TypeAlias = Callable[[Outcome], Any] | str
 A text is returned as it is; a function is called with the `Outcome`, and what it returns is
 returned, or raised if it is an exception. So ``otherwise=HandedToPerson`` raises.
 """
+
+
+def _raises(otherwise: Otherwise) -> TypeGuard[type[BaseException]]:
+    return isinstance(otherwise, type) and issubclass(otherwise, BaseException)
+
+
+def check_otherwise(otherwise: object, place: str) -> None:
+    """Refuse what cannot be what a caller gets.
+
+    Raises:
+        ConfigurationError: it is neither a text nor a function of the outcome.
+    """
+    if not isinstance(otherwise, str) and not callable(otherwise):
+        raise ConfigurationError(
+            f"{place} was given otherwise={otherwise!r}: give the text the caller gets when an answer may "
+            "not be used, a function of the Outcome, or HandedToPerson to raise"
+        )

@@ -94,7 +94,7 @@ def repair_request(generation: Generation, report: Report) -> RepairRequest:
         tuple(_failure(f) for f in failed),
         draft=generation.output,
         message=generation.question,
-        passages=generation.evidence or (),
+        passages=tuple(generation.evidence or ()),
         ceiling_factor=CEILING_FACTOR if truncated else 1.0,
         instruction=FINISH if truncated else FIX_ONLY,
     )

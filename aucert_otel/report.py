@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 
+from aucert_otel.certificate import Certification
 from aucert_otel.costs import Costs, known_usd
 from aucert_otel.verdict import (
     Finding,
@@ -112,6 +113,8 @@ class StageReport:
     inline: bool = False
     """It ran on the caller's own thread, in microseconds."""
     certified: bool = False
+    certificate: Certification = Certification.NONE
+    """What the stage's certificate says about this verdict: why it is certified, or why not."""
     veto: bool = False
     """It may only reject: no later stage makes up for its absence."""
 
@@ -149,6 +152,8 @@ class Report:
     cascade_version: str = ""
     certified: bool = False
     """The stage that settled it holds a certificate that is valid for it today."""
+    threshold: float | None = None
+    """The confidence the settling gate asked for; ``None`` where any would do."""
 
     findings: tuple[Finding, ...] = field(init=False, repr=False, compare=False)
     """The findings that stand: for every criterion, those of the latest stage that judged it.
@@ -193,6 +198,11 @@ class Report:
     def clean(self) -> bool:
         """Settled as a pass, with no standing failure, nothing unclear and no check missing."""
         return self.verdict is Verdict.PASS and not (self.failed or self.unclear or self.missing)
+
+    @property
+    def certificate(self) -> Certification:
+        """What the certificate of the last stage that was started says about its verdict."""
+        return self.stages[-1].certificate if self.stages else Certification.NONE
 
     @property
     def stage_reached(self) -> int:

@@ -27,7 +27,7 @@ from aucert_otel.outcome import Draft, Outcome
 from aucert_otel.repair import RepairRecord, RepairRequest, repair_request
 from aucert_otel.report import Report
 from aucert_otel.telemetry import Telemetry, names
-from aucert_otel.telemetry.attributes import Attributes
+from aucert_otel.telemetry.attributes import Attributes, summary
 from aucert_otel.telemetry.form import Circumstances
 
 
@@ -64,11 +64,17 @@ class Task:
 
     generate: Generate
     escalate: Generate | None = None
-    can_repair: bool = True
+    can_repair: bool | Callable[[], bool] = True
+    """A function is asked only about an answer that failed: to know may take a walk through a chain."""
     known: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         check_known(self.known, "run()")
+
+    @property
+    def repairs(self) -> bool:
+        """Whether a repair request reaches whoever writes the answer."""
+        return self.can_repair if isinstance(self.can_repair, bool) else self.can_repair()
 
 
 @dataclass(slots=True)
@@ -130,7 +136,7 @@ class Rounds:
             decision = self._clean(first)
             if decision is None:
                 situation = self._situation(
-                    first, meter, can_repair=task.can_repair, can_escalate=task.escalate is not None
+                    first, meter, can_repair=task.repairs, can_escalate=task.escalate is not None
                 )
                 decision = _doable(self._decide(situation), task)
             costs = self._costs(first)
@@ -144,7 +150,7 @@ class Rounds:
         except BaseException as error:
             self.telemetry.fail(root, error)
             raise
-        self.telemetry.end(root, attributes)
+        self.telemetry.end(root, summary(attributes))
         return outcome
 
     def _round(
@@ -228,8 +234,7 @@ class Rounds:
         if second is not None:
             attributes = self._send(second, final, costs, record.outcome if record else None)
         else:
-            attributes = {**attributes, names.ACTION_ROW: final.row, **failed}
-            attributes[names.ACTION] = final.action.value
+            attributes = {**attributes, **failed, names.ACTION: final.action.value}
         self.telemetry.end(span, {**failed, names.ACTION: final.action.value})
         draft = Draft(first.generation, first.report)
         outcome = _outcome(second or first, final, costs, first=draft, repair=record)
@@ -331,7 +336,7 @@ def _unpriced(model: str) -> Costs:
 
 def _doable(decision: Decision, task: Task) -> Decision:
     """A custom table may ask for what this call has nobody for; then a person decides."""
-    if (decision.action is Action.REPAIR and not task.can_repair) or (
+    if (decision.action is Action.REPAIR and not task.repairs) or (
         decision.action is Action.ESCALATE and task.escalate is None
     ):
         why = f"{decision.why}, but this call has nobody to {decision.action.value}"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from enum import Enum
+from typing import Final
 
 from opentelemetry import trace
 from opentelemetry.context import Context
@@ -13,6 +15,15 @@ from aucert_otel.generation import Generation
 
 
 _SPACE = 1 << 64
+
+
+class Unknown(Enum):
+    """Stands for a fact about an answer that only the finished answer tells."""
+
+    YET = "not known yet"
+
+
+NOT_YET: Final = Unknown.YET
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +41,20 @@ class Match:
 
     def covers(self, generation: Generation) -> bool:
         """Whether this answer is one of them."""
-        return self.tenant in (None, generation.tenant) and self.model in (None, generation.model)
+        return bool(self.covers_early(generation.tenant, generation.model))
+
+    def covers_early(
+        self, tenant: str | Unknown | None, model: str | Unknown | None
+    ) -> bool | Unknown:
+        """`covers` before the answer is there, or `NOT_YET` where what is known does not settle it."""
+        covered: bool | Unknown = True
+        for wanted, found in ((self.tenant, tenant), (self.model, model)):
+            if wanted is None or wanted == found:
+                continue
+            if found is not NOT_YET:
+                return False
+            covered = NOT_YET
+        return covered
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +92,46 @@ class Sampling:
         if failed_rule or (self.always and any(rule.covers(generation) for rule in self.always)):
             return 1.0
         return self.rate
+
+    def draw(
+        self,
+        context: Context | None = None,
+        *,
+        tenant: str | Unknown | None = NOT_YET,
+        model: str | Unknown | None = NOT_YET,
+    ) -> float | None:
+        """Decide before the answer is read, where what is known settles with what probability.
+
+        An answer that is not chosen then costs next to nothing: nobody reads it. Draw once an
+        answer, and hand the result on: without a trace it is a new draw each time.
+
+        Args:
+            context: As for `chosen`.
+            tenant: The tenant the answer will have, if that is certain.
+            model: The model it will have, if that is certain.
+
+        Returns:
+            The inclusion probability if it is chosen, 0.0 if it is not, and ``None`` where the
+            decision needs the answer itself: make it by `probability` then.
+        """
+        probability = self.rate
+        if self.never or self.always or self.always_on_failed_rule:
+            early = self._early(tenant, model)
+            if early is None:
+                return None
+            probability = early
+        return probability if chosen(probability, context) else 0.0
+
+    def _early(self, tenant: str | Unknown | None, model: str | Unknown | None) -> float | None:
+        never = [rule.covers_early(tenant, model) for rule in self.never]
+        if True in never:
+            return 0.0
+        always = [rule.covers_early(tenant, model) for rule in self.always]
+        if NOT_YET in never:
+            return None
+        if True in always:
+            return 1.0
+        return None if self.always_on_failed_rule or NOT_YET in always else self.rate
 
 
 def chosen(probability: float, context: Context | None = None) -> bool:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable
+import math
+from collections.abc import Collection, Coroutine, Iterable
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field, replace
-from datetime import UTC, date, datetime
-from typing import Any
+from datetime import UTC, datetime
 
-from aucert_otel._safe import describe
+from aucert_otel._safe import SaidError, describe, warn_once
 from aucert_otel.budget import Estimate
+from aucert_otel.certificate import SETTLES_BOTH, Certificate, Certification
 from aucert_otel.costs import known_usd
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.report import StageReport
@@ -24,34 +26,20 @@ from aucert_otel.verifier import (
 )
 
 
-SETTLES_BOTH = frozenset({Verdict.PASS, Verdict.FAIL})
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """Evidence that a gate's threshold was measured on labelled answers.
-
-    It is bound to the very check it was measured for: the verifier's ``fingerprint`` (judge,
-    prompt, rubric). A changed check, or a passed date, and it no longer says anything.
-    """
-
-    fingerprint: str
-    alpha: float
-    """The error rate among settled answers that it bounds."""
-    delta: float
-    """The probability that the bound does not hold."""
-    issued: date
-    expires: date
-
-    def covers(self, fingerprint: str | None, today: date) -> bool:
-        """Whether it still speaks for this check on this day."""
-        bound = fingerprint is not None and fingerprint == self.fingerprint
-        return bound and self.issued <= today <= self.expires
+_UNSAID = Estimate()
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """How sure a stage must be before its verdict settles. ``None``: any confidence will do."""
+    """How sure a stage must be before its verdict settles. ``None``: any confidence will do.
+
+    With a certificate, a threshold that is left out is the certified one, and a verdict for which
+    none was certified does not settle. A verdict the certificate does not speak for may be given a
+    threshold of its own; it then settles uncertified.
+
+    Raises:
+        ConfigurationError: a threshold is no confidence, or differs from the certified one.
+    """
 
     pass_at: float | None = None
     fail_at: float | None = None
@@ -61,10 +49,37 @@ class Gate:
         for name, value in (("pass_at", self.pass_at), ("fail_at", self.fail_at)):
             if value is not None and not 0.0 <= value <= 1.0:
                 raise ConfigurationError(f"gate.{name} is {value!r}: a confidence lies in [0, 1]")
+        if self.certificate is None:
+            return
+        for verdict in self.certificate.settles:
+            own, certified = self._own(verdict), self.certificate.threshold(verdict)
+            if own is not None and own != certified:
+                said = "any confidence" if certified is None else f"{certified:g}"
+                raise ConfigurationError(
+                    f"gate.{verdict.value}_at is {own:g}, and its certificate speaks for {said}: "
+                    f"leave {verdict.value}_at out"
+                )
+
+    def _own(self, verdict: Verdict) -> float | None:
+        return self.pass_at if verdict is Verdict.PASS else self.fail_at
+
+    @property
+    def open(self) -> bool:
+        """Whether any confidence will do."""
+        return self.pass_at is None and self.fail_at is None and self.certificate is None
+
+    def threshold(self, verdict: Verdict) -> float | None:
+        """What this verdict needs: ``None``: any confidence, infinite: it never settles."""
+        own = self._own(verdict)
+        if own is not None or self.certificate is None:
+            return own
+        if verdict not in self.certificate.settles:
+            return math.inf
+        return self.certificate.threshold(verdict)
 
     def admits(self, verdict: Verdict, confidence: float | None) -> bool:
         """Whether this verdict may settle; an unknown confidence passes no threshold."""
-        threshold = self.pass_at if verdict is Verdict.PASS else self.fail_at
+        threshold = self.threshold(verdict)
         return threshold is None or (confidence is not None and confidence >= threshold)
 
 
@@ -75,13 +90,18 @@ class Stage:
     verifier: Verifier | VerifierFunction
     _: KW_ONLY
     name: str = ""
-    settles: frozenset[Verdict] = SETTLES_BOTH
+    settles: Collection[str] = SETTLES_BOTH
+    """``pass``, ``fail`` or both."""
     gate: Gate = field(default_factory=Gate)
-    estimate: Estimate = field(default_factory=Estimate)
-    """What one run is expected to cost; money and time are checked before a stage starts."""
+    estimate: Estimate = _UNSAID
+    """What one run is expected to cost; money and time are checked before a stage starts. Default:
+    what the verifier's own ``estimate`` says, else nothing for a check on the caller's thread, and
+    of unknown price for one that waits: ``Estimate(usd=0.0)`` says that it is free."""
     inline: bool = field(init=False, default=True)
     veto: bool = field(init=False, default=False)
     """It may only reject."""
+    displaced: bool = field(init=False, default=False, repr=False, compare=False)
+    """Its certificate was measured behind other stages than those it stands behind."""
     check: Verifier = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -89,7 +109,17 @@ class Stage:
         object.__setattr__(self, "check", check)
         object.__setattr__(self, "name", self.name or check.name)
         object.__setattr__(self, "inline", not waits(check))
-        given: Any = self.settles
+        if self.estimate is _UNSAID:
+            said = getattr(check, "estimate", None)
+            if not isinstance(said, Estimate):
+                said = Estimate() if self.inline else Estimate(usd=None)
+            object.__setattr__(self, "estimate", said)
+        if not isinstance(self.gate, Gate):
+            raise ConfigurationError(
+                f"stage {self.name!r} has the gate {self.gate!r}: give a Gate, such as "
+                "Gate(pass_at=0.95, fail_at=0.95)"
+            )
+        given = self.settles
         if isinstance(given, str):
             given = (given,)
         if not SETTLES_BOTH.issuperset(given):
@@ -106,12 +136,42 @@ class Stage:
         return getattr(self.check, "fingerprint", None)
 
     @property
+    def terms(self) -> str:
+        """When it settles, and by which check: what decides which answers arrive after it."""
+        said = (
+            f"{verdict.value} at {'any' if at is None else repr(float(at))}"
+            for verdict in sorted(map(Verdict, self.settles))
+            if (at := self.gate.threshold(verdict)) != math.inf
+        )
+        return f"{self.name} ({self.fingerprint}): {', '.join(said) or 'never'}"
+
+    @property
     def certified(self) -> bool:
         """Whether its gate holds a certificate that speaks for this very check today."""
+        return self.certification() is Certification.VALID
+
+    def certification(self, verdict: Verdict | None = None) -> Certification:
+        """What its certificate says today, about this verdict if one is given."""
         certificate = self.gate.certificate
-        return certificate is not None and certificate.covers(
-            self.fingerprint, datetime.now(UTC).date()
-        )
+        if certificate is None:
+            return Certification.NONE
+        if self.displaced:
+            return Certification.FOREIGN
+        state = certificate.state(self.fingerprint, datetime.now(UTC).date())
+        if state is Certification.VALID and verdict in SETTLES_BOTH - certificate.settles:
+            return Certification.NONE
+        return state
+
+    @property
+    def free(self) -> bool:
+        """Whether a run of it that names no cost has none."""
+        return self.inline or self.estimate.usd == 0.0
+
+    def failed(self, error: BaseException, *, out_of_time: bool = False) -> StageReport:
+        """A check that raised, as a check that did not run; said once in the log."""
+        found = as_status(error, out_of_time=out_of_time, unpriced="" if self.free else self.name)
+        warn_once(f"check {self.name!r} did not run ({found.status.value}): {found.error}")
+        return found
 
     def report(self, found: object, latency_s: float) -> StageReport:
         """What the verifier returned, as this stage's report.
@@ -120,6 +180,7 @@ class Stage:
             TypeError: it returned something else, which the cascade records as `Status.ERROR`.
         """
         if isinstance(found, StageReport):
+            certification = self.certification(found.verdict)
             return replace(
                 found,
                 findings=as_findings(found.findings),
@@ -130,21 +191,45 @@ class Stage:
                 latency_s=latency_s,
                 stage=self.name,
                 inline=self.inline,
-                certified=self.certified,
+                certified=certification is Certification.VALID,
+                certificate=certification,
                 veto=self.veto,
             )
         findings = as_findings(found)
         verdict, confidence = _summary(findings)
+        certification = self.certification(verdict)
+        free = self.inline or self.estimate.usd == 0.0
         return StageReport(
             findings,
             verdict=verdict,
             confidence=confidence,
+            cost_usd=0.0 if free else None,
+            unpriced=() if free else (self.name,),
             latency_s=latency_s,
             stage=self.name,
             inline=self.inline,
-            certified=self.certified,
+            certified=certification is Certification.VALID,
+            certificate=certification,
             veto=self.veto,
         )
+
+
+def placed(stages: Iterable[Stage]) -> tuple[Stage, ...]:
+    """Stages in their order; one whose certificate was measured behind others is marked.
+
+    The stages before one decide which answers arrive at it. A threshold measured on other
+    arrivals says nothing about these.
+    """
+    found: list[Stage] = []
+    for stage in stages:
+        certificate = stage.gate.certificate
+        after = tuple(each.terms for each in found)
+        displaced = certificate is not None and certificate.after not in (None, after)
+        if displaced != stage.displaced:  # a copy: the same stage may stand in several cascades
+            stage = copy(stage)  # noqa: PLW2901 - the copy takes its place
+            object.__setattr__(stage, "displaced", displaced)
+        found.append(stage)
+    return tuple(found)
 
 
 def as_findings(found: object) -> tuple[Finding, ...]:
@@ -159,14 +244,16 @@ def as_findings(found: object) -> tuple[Finding, ...]:
         findings = found
     elif isinstance(found, Coroutine):
         found.close()
-        raise TypeError("a verifier declared as a plain function returned a coroutine")
+        raise SaidError("the check is a plain function and returned a coroutine: declare it async")
     elif not isinstance(found, Iterable) or isinstance(found, (str, bytes)):
-        raise TypeError(f"a verifier returned {type(found).__name__}, not findings")
+        raise SaidError(f"the check returned {type(found).__name__}: return a Finding, or several")
     else:
         findings = tuple(found)
     for finding in findings:
         if not isinstance(finding, Finding):
-            raise TypeError(f"a verifier returned a {type(finding).__name__} among its findings")
+            raise SaidError(
+                f"the check returned a {type(finding).__name__} among its findings: return Finding objects"
+            )
     return findings
 
 
@@ -212,12 +299,30 @@ _STATUS: tuple[tuple[type[BaseException], Status], ...] = (
 )
 
 
-def as_status(error: BaseException, *, out_of_time: bool = False) -> StageReport:
-    """A check that raised, as a check that did not run."""
+def as_status(
+    error: BaseException, *, out_of_time: bool = False, unpriced: str = ""
+) -> StageReport:
+    """A check that raised, as a check that did not run.
+
+    Args:
+        error: What it raised. It may carry ``cost_usd``, ``unpriced`` and ``attempts``.
+        out_of_time: The budget's own deadline has passed.
+        unpriced: What to call a cost that the error does not tell; empty for a check that is free.
+    """
     if out_of_time and isinstance(error, TimeoutError):
         status = Status.OVER_BUDGET
     else:
         status = next((s for kind, s in _STATUS if isinstance(error, kind)), Status.ERROR)
+    calls, open_bills = getattr(error, "attempts", 0), getattr(error, "unpriced", ())
+    cost = known_usd(getattr(error, "cost_usd", None if unpriced else 0.0))
+    if not isinstance(open_bills, (tuple, list)):
+        open_bills = ()
+    if cost is None and not open_bills and unpriced:
+        open_bills = (unpriced,)
     return StageReport(
-        status=status, error=describe(error), cost_usd=known_usd(getattr(error, "cost_usd", 0.0))
+        status=status,
+        error=describe(error),
+        cost_usd=cost,
+        unpriced=tuple(map(str, open_bills)),
+        calls=calls if isinstance(calls, int) else 0,
     )

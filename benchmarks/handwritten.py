@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from signals import Signals
 
 SCOPE = "aucert_otel"
+VERIFY_ONLY = frozenset(
+    {"aucert.stages", "aucert.action.row", "aucert.mode", "aucert.criteria.passed"}
+)
+"""What the verify span carries and the span above it does not."""
 
 
 class HandWritten:
@@ -41,6 +45,7 @@ class HandWritten:
         cascade_version: str,
         stage: str,
         name: str,
+        same_count: bool = False,
     ) -> None:
         self.check = check
         self.cascade = cascade
@@ -50,9 +55,11 @@ class HandWritten:
         self.tracer = signals.tracer_provider.get_tracer(SCOPE, scope_version)
         self.logger = signals.logger_provider.get_logger(SCOPE, scope_version)
         meter = signals.meter_provider.get_meter(SCOPE, scope_version)
-        self.verifications = meter.create_counter(
-            "aucert.verifications", "{verification}", "Finished answers that were verified"
-        )
+        about = ("aucert.verifications", "{verification}", "Finished answers that were verified")
+        self.verifications = None if same_count else meter.create_counter(*about)
+        self.counts: Counter[tuple[str, str]] = Counter()
+        if same_count:  # as ours: a dictionary that is read at collection
+            meter.create_observable_counter(about[0], [self.observe_counts], *about[1:])
         self.duration = meter.create_histogram(
             "aucert.verification.duration",
             "s",
@@ -66,6 +73,22 @@ class HandWritten:
         meter.create_observable_counter(
             "aucert.criteria", [self.observe], "{finding}", "Findings, by criterion and verdict"
         )
+
+    def observe_counts(self, _: Any) -> list[Observation]:
+        with self.lock:
+            return [
+                Observation(count, self.counted(verdict, action))
+                for (verdict, action), count in self.counts.items()
+            ]
+
+    def counted(self, verdict: str, action: str) -> dict[str, Any]:
+        return {
+            "aucert.cascade.name": self.cascade,
+            "aucert.mode": "inline",
+            "aucert.verdict": verdict,
+            "aucert.action": action,
+            "aucert.stage.reached": 1,
+        }
 
     def observe(self, _: Any) -> list[Observation]:
         with self.lock:
@@ -96,7 +119,7 @@ class HandWritten:
             finally:
                 otel_context.detach(token)
             attributes = self._verify(answer, context)
-            root.set_attributes(attributes)
+            root.set_attributes({k: v for k, v in attributes.items() if k not in VERIFY_ONLY})
         except BaseException as error:
             root.set_attribute("error.type", type(error).__qualname__)
             root.set_status(trace.Status(trace.StatusCode.ERROR, type(error).__qualname__))
@@ -162,20 +185,14 @@ class HandWritten:
             raise
         finally:
             span.end()
-        self.verifications.add(
-            1,
-            {
-                "aucert.cascade.name": self.cascade,
-                "aucert.mode": "inline",
-                "aucert.verdict": verdict,
-                "aucert.action": action,
-                "aucert.stage.reached": 1,
-            },
-        )
+        if self.verifications is not None:
+            self.verifications.add(1, self.counted(verdict, action))
         self.duration.record(
             seconds, {"aucert.cascade.name": self.cascade, "aucert.mode": "inline"}
         )
         with self.lock:
+            if self.verifications is None:
+                self.counts[verdict, action] += 1
             for finding in findings:
                 self.criteria[finding.criterion, finding.verdict.value] += 1
         return attributes

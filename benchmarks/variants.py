@@ -46,6 +46,9 @@ Call = Callable[[], Any]
 SLICE = 10
 """Calls of one variant before the next one's turn; of a round's slices the median counts."""
 
+SAME_COUNT = ", same count"
+"""Hand-written code that counts verifications in a dictionary read at collection, as ours does."""
+
 ANSWER = "Return the vase within 30 days and we refund it in full [118]."
 
 # Preallocated: what is left of a verification is not the verifier's.
@@ -99,30 +102,39 @@ class Pair:
         self.telemetry = _telemetry(self.signals)
         self.harness = self.new()
         self.unchosen = self.new(sampling=Sampling(rate=0.0000001))
-        self.hand = HandWritten(
-            self.mirror,
+        self.hand = self.by_hand(self.mirror)
+
+    def by_hand(self, signals: Signals, *, same_count: bool = False) -> HandWritten:
+        return HandWritten(
+            signals,
             Nil().verify,
             scope_version=aucert_otel.__version__,
             cascade="support",
             cascade_version=self.harness.cascade.version,
             stage="rules",
             name="answer",
+            same_count=same_count,
         )
 
     def new(self, check: Any = None, **options: Any) -> Harness:
         cascade = Cascade("support", [check or Nil()])
         return Harness(cascade, telemetry=self.telemetry, **options)
 
-    def prove_equal(self, ours: Call, hand: Call) -> None:
-        """Both calls must export the same, metrics included.
+    def prove_equal(self, ours: Call, hand: Call, *others: tuple[Call, Signals]) -> None:
+        """All these calls must export the same, metrics included.
 
         Raises:
             SystemExit: they do not; the differences are listed.
         """
+        written = ((hand, self.mirror), *others)
         for _ in range(3):
             ours()
-            hand()
-        found = differences(self.signals.exported(), self.mirror.exported())
+            for call, _mirror in written:
+                call()
+        exported = self.signals.exported()
+        found = [
+            line for _call, mirror in written for line in differences(exported, mirror.exported())
+        ]
         if found:
             raise SystemExit("ours and hand-written differ:\n" + "\n".join(found))
 
@@ -132,19 +144,25 @@ def core() -> dict[str, Variant]:
     pair = Pair()
     answer = Generation(ANSWER, model="bench")
     harness = pair.harness
+    counting = Signals()
+    alike = pair.by_hand(counting, same_count=True)
     variants = {
         "nothing": Variant(lambda: None, spans=0),
         "hand-written verify": Variant(lambda: pair.hand.verify(answer), spans=1),
+        f"hand-written verify{SAME_COUNT}": Variant(lambda: alike.verify(answer), spans=1),
         "harness.verify": Variant(lambda: harness.verify(answer), spans=1),
         "hand-written run": Variant(lambda: pair.hand.run(lambda: answer), spans=2),
+        f"hand-written run{SAME_COUNT}": Variant(lambda: alike.run(lambda: answer), spans=2),
         "harness.run": Variant(lambda: harness.run(lambda _: answer), spans=2),
         "harness.submit, not chosen": Variant(lambda: pair.unchosen.submit(answer), spans=0),
     }
-    pair.prove_equal(variants["harness.verify"].call, variants["hand-written verify"].call)
-    pair.prove_equal(variants["harness.run"].call, variants["hand-written run"].call)
+    for way in ("verify", "run"):
+        hand = f"hand-written {way}"
+        other = (variants[hand + SAME_COUNT].call, counting)
+        pair.prove_equal(variants[f"harness.{way}"].call, variants[hand].call, other)
     with suppress(ImportError):
         variants["real rules alone"], variants["harness.verify, real rules"] = _rules(pair)
-    return _guarded(variants, pair.signals, pair.mirror)
+    return _guarded(variants, pair.signals, pair.mirror, counting)
 
 
 def _rules(pair: Pair) -> tuple[Variant, Variant]:

@@ -133,10 +133,13 @@ def record_of_outcome(
         sampling_probability=sampling_probability,
         mode=mode,
         repair=outcome.repair,
-        first=None if first is None else (first.generation, first.report),
+        first=None
+        if first is None or first.generation is outcome.generation
+        else (first.generation, first.report),
         boundary=boundary,
         timestamp=timestamp,
         costs=outcome.costs,
+        threshold=outcome.report.threshold,
     )
 
 

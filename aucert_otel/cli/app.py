@@ -13,6 +13,7 @@ from aucert_otel._safe import describe
 from aucert_otel._version import __version__
 from aucert_otel.cli import EXIT_UNUSABLE
 from aucert_otel.cli.audit import audit
+from aucert_otel.cli.calibrate import calibrate
 from aucert_otel.cli.cascade import cascade
 from aucert_otel.cli.check import check
 from aucert_otel.cli.screen import console, safe
@@ -49,9 +50,10 @@ def build() -> typer.Typer:
     )
     app.callback()(_root)
     app.command()(check)
+    app.command()(calibrate)
     app.add_typer(audit, name="audit")
     app.add_typer(cascade, name="cascade")
-    taken = {"check", "audit", "cascade"}
+    taken = {"check", "calibrate", "audit", "cascade"}
     for entry in sorted(entry_points(group=COMMAND_GROUP), key=lambda each: each.name):
         if entry.name not in taken:
             taken.add(entry.name)

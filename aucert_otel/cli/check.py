@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, BinaryIO, Final
 
@@ -14,11 +14,10 @@ import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
-from aucert_otel.budget import Estimate
-from aucert_otel.cascade import Cascade
 from aucert_otel.cli.checking import Check, Harnesses
+from aucert_otel.cli.estimate import say_estimate
 from aucert_otel.cli.outfile import open_out
-from aucert_otel.cli.screen import console, cut, plural, safe, usd
+from aucert_otel.cli.screen import console, cut, plural, safe
 from aucert_otel.cli.settings import settings
 from aucert_otel.cli.tally import Tally, summary
 from aucert_otel.errors import ConfigurationError
@@ -48,6 +47,9 @@ def check(  # noqa: PLR0917 - typer reads the options off the signature
         ),
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=1024, help="Rows checked at once.")] = 8,
+    tests_per_day: Annotated[
+        float, typer.Option(min=0, help="How many there are, for the monthly cost.")
+    ] = 1000,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Call nothing; say what it would cost.")
     ] = False,
@@ -60,14 +62,24 @@ def check(  # noqa: PLR0917 - typer reads the options off the signature
     found, where = settings(config, cascade)
     errors.print(safe(where))
     harnesses = Harnesses(found, cascade, tenant)
-    if tenant is not None and tenant not in found.tenants and cascade is None:
-        found.tenant(tenant)  # refused here rather than once a row
     with _opened(source) as stream:
         lines = read_rows(stream)
         if estimate:
-            _estimate(lines, harnesses, errors)
+            say_estimate(lines, harnesses, errors, tests_per_day)
             return
-        _check(lines, harnesses, source, out, errors, concurrency=concurrency, content=content)
+        harnesses.check_ready()
+        run = _Run(harnesses, source, out, concurrency, content, tests_per_day)
+        _check(lines, run, errors)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    harnesses: Harnesses
+    source: str
+    out: str | None
+    concurrency: int
+    content: bool
+    tests_per_day: float
 
 
 @contextmanager
@@ -83,20 +95,13 @@ def _opened(source: str) -> Iterator[BinaryIO]:
         yield stream
 
 
-def _check(
-    lines: Iterator[InputLine],
-    harnesses: Harnesses,
-    source: str,
-    out: str | None,
-    errors: Console,
-    *,
-    concurrency: int,
-    content: bool,
-) -> None:
-    found = harnesses.config
+def _check(lines: Iterator[InputLine], run: _Run, errors: Console) -> None:
+    found, out = run.harnesses.config, run.out
     exporting = _export()
     with ExitStack() as stack:
-        records = open_out(out, source, _versions(harnesses), sys.stdout.buffer)
+        records = open_out(
+            out, run.source, found.versions(run.harnesses.cascade), sys.stdout.buffer
+        )
         stack.callback(records.close)
         if records.torn:
             errors.print(
@@ -106,14 +111,14 @@ def _check(
             )
         audit = found.audit_writer()
         check = Check(
-            harnesses,
+            run.harnesses,
             records,
             lambda problem: errors.print(safe(problem), soft_wrap=True),
-            Boundary(content),
+            Boundary(run.content),
             audit,
-            concurrency,
+            run.concurrency,
         )
-        with _progress(source, errors, check):
+        with _progress(run.source, errors, check):
             tally = check.run(lines)
         stored = found.close(timeout=30.0)
     if exporting:
@@ -124,22 +129,26 @@ def _check(
     dropped = 0 if audit is None else sum(audit.dropped.values())
     if dropped or not stored:
         errors.print(safe(f"{plural(dropped, 'record')} did not reach the audit log"))
-    _say(tally, errors if out == "-" else console(), errors, out)
+    _say(tally, errors if out == "-" else console(), errors, run)
     if check.interrupted:
         left = f"; {plural(check.abandoned, 'row')} under way abandoned" if check.abandoned else ""
         errors.print(safe(f"interrupted{left}: the same command goes on from here"))
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _say(tally: Tally, screen: Console, errors: Console, out: str | None) -> None:
+def _say(tally: Tally, screen: Console, errors: Console, run: _Run) -> None:
     for key, count in sorted(tally.unknown.items())[:20]:
         errors.print(safe(f"nobody reads the key {cut(key, 60)} ({plural(count, 'row')})"))
     if len(tally.unknown) > 20:
         errors.print(safe(f"nor {len(tally.unknown) - 20} further keys"))
-    for line in summary(tally):
+    stages = {
+        name: tuple(stage.name for stage in each.stages)
+        for name, each in run.harnesses.config.cascades.items()
+    }
+    for line in summary(tally, stages, run.tests_per_day):
         screen.print(safe(line), soft_wrap=True)
-    if out not in (None, "-"):
-        screen.print(safe(f"records: {out}"), soft_wrap=True)
+    if run.out not in (None, "-"):
+        screen.print(safe(f"records: {run.out}"), soft_wrap=True)
 
 
 @contextmanager
@@ -163,12 +172,6 @@ def _count_lines(source: str) -> int | None:
         return sum(block.count(b"\n") for block in iter(lambda: stream.read(1 << 20), b""))
 
 
-def _versions(harnesses: Harnesses) -> set[tuple[str, str]]:
-    config, name = harnesses.config, harnesses.cascade
-    used = config.cascades.values() if name is None else [config.cascade(name)]
-    return {(each.name, each.version) for each in used}
-
-
 def _export() -> bool:
     """Send spans over OTLP where an endpoint is set, so that records carry trace ids."""
     if not os.environ.get("OTEL_EXPORTER_OTLP_ENDPOINT"):
@@ -177,37 +180,3 @@ def _export() -> bool:
 
     configure()
     return True
-
-
-def _estimate(lines: Iterator[InputLine], harnesses: Harnesses, errors: Console) -> None:
-    rows: Counter[str] = Counter()
-    cascades: dict[str, Cascade] = {}
-    bad = 0
-    for line in lines:
-        problem = line.problem
-        if line.row is not None:
-            try:
-                cascade = harnesses.of(harnesses.prepared(line, line.row)).cascade
-            except ConfigurationError as error:
-                problem = f"line {line.number}: {error}"
-            else:
-                rows[cascade.name] += 1
-                cascades[cascade.name] = cascade
-        if problem is not None:
-            bad += 1
-            errors.print(safe(problem), soft_wrap=True)
-    screen = console()
-    left_out = f"; {plural(bad, 'bad row')} left out" if bad else ""
-    screen.print(safe(f"{plural(rows.total(), 'row')} to check{left_out}; nothing was called"))
-    for name, count in sorted(rows.items()):
-        for stage in cascades[name].stages:
-            said = _price(stage.estimate, count, free=stage.inline)
-            screen.print(safe(f"  {name}, stage {stage.name}: {said}"), soft_wrap=True)
-
-
-def _price(estimate: Estimate, rows: int, *, free: bool) -> str:
-    if free:
-        return "$0: it runs in this process and calls no model"
-    if estimate.usd is None:
-        return "unknown: it names no price"
-    return f"at most {usd(estimate.usd * rows)}, {usd(estimate.usd)} for each row that reaches it"

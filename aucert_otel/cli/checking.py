@@ -33,27 +33,37 @@ _AUDIT_AHEAD: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class Harnesses:
-    """The harness of each tenant, built once."""
+    """The harness of each tenant."""
 
     config: Config
     cascade: str | None
     tenant: str | None
     """Whose settings a row without a tenant gets."""
-    _built: dict[str | None, Harness] = field(default_factory=dict)
 
     def of(self, generation: Generation) -> Harness:
         """The harness for this answer.
 
         Raises:
-            ConfigurationError: the settings name neither its tenant nor a default.
+            ConfigurationError: the settings name neither its tenant nor a default, or a model's key
+                is missing.
         """
-        key = generation.tenant if generation.tenant in self.config.tenants else None
-        if key not in self._built:
-            # Without its audit log: the records of a check say so, and are made by the check.
-            self._built[key] = self.config.harness(
-                generation.tenant, cascade=self.cascade, audit=False
-            )
-        return self._built[key]
+        # Without its audit log: the records of a check say so, and are made by the check.
+        return self.config.harness(generation.tenant, cascade=self.cascade, audit=False)
+
+    def check_ready(self) -> None:
+        """Refuse here, rather than once a row, what would keep every row from being checked.
+
+        Raises:
+            ConfigurationError: the tenant is not known, or a model's key is missing.
+            MissingExtraError: a model's client is not installed.
+        """
+        if self.cascade is not None:
+            self.config.harness(cascade=self.cascade, audit=False)
+            return
+        if self.tenant is not None:
+            self.config.tenant(self.tenant)
+        for tenant in self.config.tenants or [self.tenant]:
+            self.config.harness(tenant, audit=False)
 
     def prepared(self, line: InputLine, row: Row) -> Generation:
         """The row's answer, with a tenant if one was given and an id to find it by."""

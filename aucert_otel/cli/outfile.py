@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, Final, Protocol
 
 from aucert_otel._sentences import shown
 from aucert_otel.errors import ConfigurationError
+from aucert_otel.summary.count import Checked, count
 
 
 _BEGINNING: Final = b'{"line":'
@@ -29,14 +30,9 @@ class Past:
 
     line: int
     test_id: str
-    decision: str
     action: str
-    stage: str
-    stage_reached: int
-    cost_usd: float | None
     reasoning: str
-    not_run: bool
-    """A planned check did not run."""
+    checked: Checked
 
 
 class _Stream(Protocol):
@@ -171,22 +167,10 @@ def _foreign(path: str, number: int) -> ConfigurationError:
 
 
 def _past(record: Mapping[str, Any]) -> Past:
-    cost, stages = record.get("cost_usd"), record.get("stages")
     return Past(
-        _count(record.get("line")),
+        count(record.get("line")),
         str(record.get("test_id") or ""),
-        str(record["decision"]),
         str(record.get("action") or ""),
-        str(record["stage"]),
-        _count(record.get("stage_reached")),
-        cost if isinstance(cost, int | float) else None,
         str(record.get("reasoning") or ""),
-        not_run=any(
-            isinstance(stage, dict) and stage.get("status") not in {"ok", "skipped"}
-            for stage in (stages if isinstance(stages, list) else ())
-        ),
+        Checked.of(record),
     )
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0

@@ -43,7 +43,9 @@ def usd(amount: float | None) -> str:
         return "unknown"
     if amount == 0:
         return "$0"
-    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+    if amount >= 1:
+        return f"${amount:,.2f}"
+    return f"${amount:.4f}" if amount >= 0.001 else f"${amount:.6f}"
 
 
 def plural(count: int, word: str) -> str:

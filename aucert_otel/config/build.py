@@ -2,123 +2,223 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from importlib.metadata import entry_points
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
-
-from aucert_otel._sentences import one_of, path, sentence, shown
+from aucert_otel._sentences import hint, one_of, path, shown
 from aucert_otel.budget import Estimate
 from aucert_otel.cascade import Cascade
-from aucert_otel.config.models import StageModel, StagesModel
+from aucert_otel.config.chat import MODELS, resolve
+from aucert_otel.config.models import ChangedModel, GateModel, StageModel, StagesModel
 from aucert_otel.config.presets import fill, preset, preset_names
+from aucert_otel.config.problems import Problems
 from aucert_otel.errors import ConfigurationError, MissingExtraError
 from aucert_otel.stage import Gate, Stage
 from aucert_otel.verdict import Verdict
 from aucert_otel.verifier import ENTRY_POINT_GROUP, Verifier, load_verifier, waits
 
 
-M = TypeVar("M", bound=BaseModel)
+if TYPE_CHECKING:
+    from aucert_otel.llm.client import HttpChatModel
 
 
-@dataclass(slots=True)
-class Problems:
-    """What is wrong with a file, one sentence each."""
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """How a tenant's cascade differs from the one it is based on."""
 
-    found: list[str] = field(default_factory=list)
+    place: str = ""
+    """Where they stand, for sentences about what cannot work."""
+    _: KW_ONLY
+    models: Mapping[str, Any] = field(default_factory=dict)
+    thresholds: Mapping[str, GateModel] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """Further options for every stage that asks models."""
 
-    def add(self, place: str, said: str) -> None:
-        """Note one problem at a path."""
-        self.found.append(f"{place}{said}")
+    def __bool__(self) -> bool:
+        return bool(self.models or self.thresholds or self.options)
 
-    def validate(self, model: type[M], data: Any, before: str = "") -> M | None:
-        """Data as a model; ``None`` if it does not fit, with every misfit noted."""
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """A cascade, and the models it asks."""
+
+    cascade: Cascade
+    models: Mapping[str, HttpChatModel]
+    """By name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """Builds the entries of ``cascades``.
+
+    Args:
+        cascades: The entries, as they stand in the file.
+        models: The file's chat models, by name.
+        folder: Where files it names are looked for.
+    """
+
+    cascades: Mapping[str, Mapping[str, Any]]
+    models: Mapping[str, HttpChatModel]
+    folder: Path = Path()
+
+    def build(self, name: str, problems: Problems, changes: Changes | None = None) -> Built | None:
+        """One cascade; ``None`` if something is wrong with it, which is then noted."""
+        build = _Build(name, self.models, problems, changes or Changes(), self.folder)
+        cascade = build.cascade(self.cascades[name])
+        return None if cascade is None else Built(cascade, build.used)
+
+
+@dataclass(frozen=True, slots=True)
+class _Build:
+    name: str
+    models: Mapping[str, HttpChatModel]
+    problems: Problems
+    changes: Changes
+    folder: Path
+    used: dict[str, HttpChatModel] = field(default_factory=dict)
+
+    @property
+    def place(self) -> str:
+        return path(("cascades", self.name))
+
+    def cascade(self, data: Mapping[str, Any]) -> Cascade | None:
+        if "preset" in data:
+            found = self._from_preset(data)
+        else:
+            model = self.problems.validate(StagesModel, data, self.place)
+            found = None if model is None else self._written_out(model)
+        if found is None:
+            return None
+        stages, strict = found
+        built = [stage for stage in stages if stage is not None]
+        if len(built) != len(stages):
+            return None
         try:
-            return model.model_validate(data)
-        except ValidationError as error:
-            for each in error.errors(include_url=False):
-                self.found.append(sentence(each, model, before, yaml=True))
+            return Cascade(self.name, built, strict=strict)
+        except ConfigurationError as error:
+            self.problems.add(self.place, f": {error}")
             return None
 
+    def _written_out(self, model: StagesModel) -> tuple[list[Stage | None], bool]:
+        stages = []
+        for index, stage in enumerate(model.stages):
+            place = f"{self.place}.stages[{index}]"
+            options = dict(stage.options)
+            if MODELS in options:
+                options[MODELS] = self._roles(options[MODELS], f"{place}.options.{MODELS}")
+            filled = stage.model_copy(update={"options": options})
+            stages.append(self._stage(filled, place, f"{place}.options", f"{place}.gate"))
+        return stages, model.strict
 
-def build_cascade(name: str, data: Mapping[str, Any], problems: Problems) -> Cascade | None:
-    """One entry of ``cascades``; ``None`` if something is wrong with it, which is then noted."""
-    place = path(("cascades", name))
-    if "preset" in data:
-        return _from_preset(name, data, place, problems)
-    model = problems.validate(StagesModel, data, place)
-    if model is None:
-        return None
-    stages = [
-        _stage(stage, each := f"{place}.stages[{index}]", f"{each}.options", problems)
-        for index, stage in enumerate(model.stages)
-    ]
-    return _cascade(name, stages, place, problems, strict=model.strict)
+    def _from_preset(self, data: Mapping[str, Any]) -> tuple[list[Stage | None], bool] | None:
+        chosen, problems = data["preset"], self.problems
+        if not isinstance(chosen, str) or chosen not in preset_names():
+            said = shown(chosen, yaml=True)
+            problems.add(self.place, f".preset is {said}: allowed are {one_of(preset_names())}")
+            return None
+        model = preset(chosen)
+        given = {key: parameter.default for key, parameter in model.parameters.items()}
+        before = len(problems.found)
+        beside = {key: value for key, value in data.items() if key in ChangedModel.model_fields}
+        changed = problems.validate(ChangedModel, beside, self.place)
+        for key, value in data.items():
+            if key in given:
+                given[key] = value
+            elif key not in beside:
+                said = hint(str(key), [*ChangedModel.model_fields, *given])
+                problems.add(f"{self.place}.{path((str(key),))}", f" is not a known key: {said}")
+        stages = [stage.name or stage.verifier for stage in model.stages]
+        for stage in changed.gates if changed is not None else ():
+            if stage not in stages:
+                at = f"{self.place}.gates.{path((stage,))}"
+                problems.add(at, f" is no stage of this preset: {hint(stage, stages)}")
+        if MODELS in given:
+            given[MODELS] = self._roles(given[MODELS], f"{self.place}.{MODELS}")
+        if changed is None or len(problems.found) > before:
+            return None
+        return [
+            self._stage(
+                stage.model_copy(
+                    update={
+                        "options": fill(stage.options, given),
+                        "gate": changed.gates.get(name, stage.gate),
+                    }
+                ),
+                self.place,
+                self.place,
+                f"{self.place}.gates.{name}",
+            )
+            for name, stage in zip(stages, model.stages, strict=True)
+        ], changed.strict
 
+    def _roles(self, given: Any, place: str) -> Any:
+        """Roles with their models; what is no mapping is left to the verifier to refuse."""
+        if not isinstance(given, Mapping):
+            return given
+        changed = self.changes.models
+        own = {role: each for role, each in given.items() if role not in changed}
+        found = resolve(own, self.models, place, self.problems)
+        at = f"{self.changes.place}.{MODELS}"
+        found |= resolve(changed, self.models, at, self.problems)
+        for each in found.values():
+            models = each if isinstance(each, list) else [each]
+            self.used.update({model.name: model for model in models if model is not None})
+        return found
 
-def _from_preset(
-    name: str, data: Mapping[str, Any], place: str, problems: Problems
-) -> Cascade | None:
-    chosen = data["preset"]
-    if not isinstance(chosen, str) or chosen not in preset_names():
-        said = shown(chosen, yaml=True)
-        problems.add(place, f".preset is {said}: allowed are {one_of(preset_names())}")
-        return None
-    model = preset(chosen)
-    given = {key: parameter.default for key, parameter in model.parameters.items()}
-    before = len(problems.found)
-    strict = data.get("strict", False)
-    if not isinstance(strict, bool):
-        problems.add(place, f".strict is {shown(strict, yaml=True)}: it must be true or false")
-    for key, value in data.items():
-        if key in given:
-            given[key] = value
-        elif key not in ("preset", "strict"):
-            allowed = ["preset", "strict", *given]
-            problems.add(f"{place}.{path((key,))}", f" is not a known key: {_hint(key, allowed)}")
-    if len(problems.found) > before:
-        return None
-    stages = [
-        _stage(
-            stage.model_copy(update={"options": fill(stage.options, given)}), place, place, problems
+    def _stage(self, model: StageModel, place: str, options: str, gate: str) -> Stage | None:
+        problems, changes = self.problems, self.changes
+        known = sorted({entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)})
+        if model.verifier not in known:
+            said = shown(model.verifier, yaml=True)
+            problems.add(place, f".verifier is {said}: {hint(model.verifier, known)}")
+            return None
+        given = model.options | (dict(changes.options) if MODELS in model.options else {})
+        try:
+            verifier = load_verifier(model.verifier, **given)
+        except MissingExtraError as error:
+            problems.add(place, f": {error}")
+            return None
+        except ConfigurationError as error:
+            # A verifier that names the path within its options is taken at its word.
+            said = str(error)
+            at = changes.place if changes.models and said.startswith(MODELS) else options
+            within = any(said.startswith((f"{k} ", f"{k}[", f"{k}.", f"{k}:")) for k in given)
+            problems.add(at, f".{said}" if within else f": {said}")
+            return None
+        stage = Stage(
+            verifier,
+            name=model.name or "",
+            settles=frozenset(Verdict(verdict) for verdict in model.settles),
+            estimate=_estimate(verifier),
         )
-        for stage in model.stages
-    ]
-    return _cascade(name, stages, place, problems, strict=strict)
+        return self._gated(stage, model.gate, gate)
 
+    def _gated(self, stage: Stage, model: GateModel, place: str) -> Stage | None:
+        """The stage with its gate, and with what the tenant changes about it."""
+        changed = self.changes.thresholds.get(stage.name)
+        try:
+            gate = self._gate(model)
+            if changed is not None:
+                place = f"{self.changes.place}.thresholds.{path((stage.name,))}"
+                if changed.certificate is not None:
+                    gate = self._gate(changed)
+                else:
+                    gate = replace(gate, **changed.model_dump(exclude_unset=True))
+        except ConfigurationError as error:
+            self.problems.add(place, f": {error}")
+            return None
+        return replace(stage, gate=gate)
 
-def _hint(word: str, allowed: list[str]) -> str:
-    close = difflib.get_close_matches(word, allowed, 1)
-    return f"{f'did you mean {close[0]}? ' if close else ''}allowed are {one_of(allowed)}"
+    def _gate(self, model: GateModel) -> Gate:
+        certificate = None
+        if model.certificate is not None:
+            from aucert_otel.measure.certify import load_certificate
 
-
-def _stage(model: StageModel, place: str, options: str, problems: Problems) -> Stage | None:
-    known = sorted({entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)})
-    if model.verifier not in known:
-        said = shown(model.verifier, yaml=True)
-        problems.add(place, f".verifier is {said}: {_hint(model.verifier, known)}")
-        return None
-    try:
-        verifier = load_verifier(model.verifier, **model.options)
-    except MissingExtraError as error:
-        problems.add(place, f": {error}")
-        return None
-    except ConfigurationError as error:
-        # A verifier that names the path within its options is taken at its word.
-        said = str(error)
-        within = any(said.startswith((f"{k} ", f"{k}[", f"{k}.", f"{k}:")) for k in model.options)
-        problems.add(options, f".{said}" if within else f": {said}")
-        return None
-    return Stage(
-        verifier,
-        name=model.name or "",
-        settles=frozenset(Verdict(verdict) for verdict in model.settles),
-        gate=Gate(model.gate.pass_at, model.gate.fail_at),
-        estimate=_estimate(verifier),
-    )
+            certificate = load_certificate(model.certificate, self.folder)
+        return Gate(model.pass_at, model.fail_at, certificate)
 
 
 def _estimate(verifier: Verifier) -> Estimate:
@@ -127,16 +227,3 @@ def _estimate(verifier: Verifier) -> Estimate:
     if isinstance(said, Estimate):
         return said
     return Estimate(usd=None) if waits(verifier) else Estimate()
-
-
-def _cascade(
-    name: str, stages: list[Stage | None], place: str, problems: Problems, *, strict: bool
-) -> Cascade | None:
-    built = [stage for stage in stages if stage is not None]
-    if len(built) != len(stages):
-        return None
-    try:
-        return Cascade(name, built, strict=strict)
-    except ConfigurationError as error:
-        problems.add(place, f": {error}")
-        return None

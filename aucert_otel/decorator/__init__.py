@@ -78,12 +78,17 @@ def observed(
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         site = Site(function, question, evidence, read, known)
-        return observe(
-            function,
-            lambda value, args, kwargs: harness.submit(
-                site.generation(value, site.known_of(args, kwargs))
-            ),
-        )
+        named = {"tenant": known.get("tenant"), "model": known.get("model")}
+
+        def show(value: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+            # A tenant and a model that the decorator names are the answer's, unless it says its own.
+            certain = read is None and not isinstance(value, Generation)
+            drawn = harness.draw(**named) if certain else harness.draw()
+            if drawn != 0.0:  # else nobody will look at it, and reading it costs the caller
+                generation = site.generation(value, site.known_of(args, kwargs))
+                harness.submit(generation, drawn=drawn)
+
+        return observe(function, show)
 
     return _decorator(wrap)
 

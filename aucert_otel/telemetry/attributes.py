@@ -18,6 +18,14 @@ if TYPE_CHECKING:
 
 Attributes = dict[str, AttributeValue]
 
+_DETAILS = frozenset({names.STAGES, names.ACTION_ROW, names.MODE, names.CRITERIA_PASSED})
+"""What only the verify span carries: how the verdict came about, one span further down."""
+
+
+def summary(attributes: Attributes) -> Attributes:
+    """What the generate span repeats of its last verify span. Each attribute there costs the caller."""
+    return {key: value for key, value in attributes.items() if key not in _DETAILS}
+
 
 def cost_attributes(costs: Costs, *, label: Callable[[str], str]) -> Attributes:
     """What it cost, where that is known, and what could not be priced."""

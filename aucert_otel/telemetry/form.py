@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
+from aucert_otel.certificate import Certification
 from aucert_otel.report import Report
 from aucert_otel.telemetry import names
 from aucert_otel.telemetry.attributes import Attributes
@@ -66,6 +67,7 @@ def form_key(report: Report, around: Circumstances) -> tuple[object, ...]:
         report.cascade_version,
         report.verdict._value_,
         report.certified,
+        report.certificate._value_,
         tuple(
             [
                 (s.stage, s.status._value_, None if s.verdict is None else s.verdict._value_)
@@ -103,6 +105,9 @@ def make_form(report: Report, around: Circumstances, label: Callable[[str], str]
                 for s in report.stages[:MAX_ITEMS]
             ),
             names.CERTIFIED: report.certified,
+            names.CERTIFICATE: None
+            if report.certificate is Certification.NONE
+            else report.certificate.value,
             names.ACTION: around.action,
             names.ACTION_ROW: around.row,
             names.TENANT: tenant,

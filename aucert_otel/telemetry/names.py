@@ -40,7 +40,7 @@ TENANT: Final = "aucert.tenant"
 CASCADE_NAME: Final = "aucert.cascade.name"
 CASCADE_VERSION: Final = "aucert.cascade.version"
 CERTIFIED: Final = "aucert.certified"
-OUTPUT: Final = "aucert.output"
+CERTIFICATE: Final = "aucert.certificate"
 
 # A stage
 EVENT_STAGE: Final = "aucert.stage"

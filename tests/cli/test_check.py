@@ -31,20 +31,36 @@ def write(path: Path, *lines: object) -> Path:
 def test_the_example_is_checked_and_summed_up(tmp_path: Path) -> None:
     done = aucert("check", EXAMPLE, "--config", SETTINGS, "--out", "out.jsonl", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [
-        "4 rows checked",
-        "verdicts  2 pass, 2 fail",
-        "actions   2 ship, 2 repair",
-        "decided   4 at stage 1 rules",
-        "cost      $0 for verification, $0 a row",
-        "against gold, 4 rows: 1 good, 3 bad",
-        "  FPR, good answers failed  0 of 1 = 0.0%  (95% interval 0.0% to 97.5%, exact)",
-        "  FNR, bad answers passed   1 of 3 = 33.3%  (95% interval 0.8% to 90.6%, exact)",
-        "does not ship:",
-        "  line 1: citation -> repair: rules settled fail: cited_ids (unsupported)",
-        "  line 3: truncated -> repair: rules settled fail: finish_reason (truncated)",
-        "records: out.jsonl",
-    ]
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert lines == [" ".join(line.split()) for line in SUMMARY]
+
+
+SUMMARY = [
+    "4 rows checked",
+    "verdicts  2 pass, 2 fail",
+    "actions   2 ship, 2 repair",
+    "",
+    "by stage, support  reached  cost/test  cumulative  resolved  monthly",
+    "  1 rules           100.0%         $0          $0    100.0%       $0",
+    "  average, and all                 $0                             $0",
+    "  a test that reaches stage k pays for the stages 1 to k; monthly is",
+    "  1,000 tests a day x 30 days x reached x cost/test",
+    "",
+    "against the targets        target   measured     95% interval    rows",
+    "  FPR, good answers failed    < 5%       0.0%    0.0% to 97.5%  0 of 1  not enough data",
+    "  FNR, bad answers passed    < 10%      33.3%    0.8% to 90.6%  1 of 3  not enough data",
+    "  stage 1, resolved there     ~80%     100.0%  39.8% to 100.0%  4 of 4  not enough data",
+    "  cost, mean              < $0.005         $0                -       4  not enough data",
+    "  latency, p50                        < 0.1 s                        4",
+    "  latency, p95               < 5 s    < 0.1 s                -       4  not enough data",
+    "  FPR: of the rows with gold pass, those decided fail. FNR: of the rows with gold",
+    "  fail, those decided pass. Unclear is an error in neither: a person decides.",
+    "",
+    "does not ship:",
+    "  line 1: citation -> repair: rules settled fail: cited_ids (unsupported)",
+    "  line 3: truncated -> repair: rules settled fail: finish_reason (truncated)",
+    "records: out.jsonl",
+]
 
 
 def test_an_output_row_is_an_audit_record(tmp_path: Path) -> None:
@@ -210,7 +226,7 @@ def test_an_estimate_calls_nothing_and_says_that_rules_are_free(tmp_path: Path) 
         0,
         [
             "4 rows to check; nothing was called",
-            "  rules, stage rules: $0: it runs in this process and calls no model",
+            "no model is asked: these rows cost $0",
         ],
     )
 

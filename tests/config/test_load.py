@@ -81,7 +81,7 @@ def test_a_preset_may_be_used_with_its_defaults() -> None:
             "cascades: {app: {preset: rules, rulez: []}}",
             (
                 "aucert.yaml: cascades.app.rulez is not a known key: did you mean rules? allowed are "
-                "preset, strict, rules"
+                "preset, strict, gates, rules"
             ),
         ),
         (
@@ -109,7 +109,10 @@ def test_a_preset_may_be_used_with_its_defaults() -> None:
         ),
         (
             "modles: {}\ncascades: {a: {preset: rules}}",
-            "aucert.yaml: modles is not a known key: allowed are cascades, tenants, audit",
+            (
+                "aucert.yaml: modles is not a known key: did you mean models? allowed are models, "
+                "cascades, tenants, audit"
+            ),
         ),
         (
             "a: &a [*a]",

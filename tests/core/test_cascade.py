@@ -166,6 +166,9 @@ class ChargedError(Exception):
 def test_a_check_that_raises_has_a_status_and_no_verdict(kind, error, status, cost):
     report = run(kind(error))
     (stage,) = report.stages
+    if kind is Judge and cost == 0.0:
+        cost = None  # it waited for somebody, and nobody said what that cost
+        assert stage.unpriced == (stage.stage,)
     assert (stage.status, stage.verdict, stage.cost_usd) == (status, Verdict.UNCLEAR, cost)
     assert report.missing == (stage,)
     assert report.verdict is Verdict.UNCLEAR
@@ -332,8 +335,9 @@ def test_a_rule_runs_whatever_is_left():
 
 
 def test_what_a_stage_spent_is_missing_for_the_next():
-    first = Judge(StageReport((unclear(),), cost_usd=0.75), name="a")
-    second = Stage(Judge((passing(),), name="b"), estimate=Estimate(usd=0.5))
+    paid = Judge(StageReport((unclear(),), cost_usd=0.75), name="a")
+    first = Stage(paid, estimate=Estimate(usd=0.75))
+    second = Stage(Judge(StageReport((passing(),)), name="b"), estimate=Estimate(usd=0.5))
     report = run(first, second, budget=Budget(usd=1))
     assert [s.status for s in report.stages] == [Status.OK, Status.OVER_BUDGET]
     assert run(first, second, budget=Budget(usd=1.25)).verdict is Verdict.PASS
@@ -343,10 +347,25 @@ def test_an_unknown_cost_is_absent_and_leaves_no_known_money():
     first = Judge(
         StageReport((unclear(),), cost_usd=None, unpriced=("judge-x", "judge-x")), name="a"
     )
-    second = Judge((passing(),), name="b")
+    first = Stage(first, estimate=Estimate(usd=0.01))
+    second = Stage(Judge((passing(),), name="b"), estimate=Estimate(usd=0.0))
     report = run(first, second)
     assert (report.costs.verification, report.costs.unpriced) == (None, ("judge-x",))
     assert run(first, second, budget=Budget(usd=100)).stages[1].status is Status.OVER_BUDGET
+
+
+def test_a_check_that_waits_and_names_no_cost_has_an_unknown_one():
+    judge = Judge((passing(),), name="judge")
+    report = run(judge)
+    assert (report.costs.verification, report.costs.unpriced) == (None, ("judge",))
+    # Nothing shows that an unknown price fits a limit on money.
+    assert run(judge, budget=Budget(usd=100)).stages[0].status is Status.OVER_BUDGET
+
+
+def test_a_check_that_waits_may_say_that_it_is_free():
+    judge = Stage(Judge((passing(),), name="judge"), estimate=Estimate(usd=0.0))
+    report = run(judge, budget=Budget(usd=0))
+    assert (report.verdict, report.costs.verification) == (Verdict.PASS, 0.0)
 
 
 def test_a_judge_that_outlasts_the_deadline_is_over_budget():

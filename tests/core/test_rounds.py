@@ -108,6 +108,20 @@ def test_after_an_escalation_there_is_no_repair():
     assert (len(writer.requests), len(strong.requests)) == (1, 1)
 
 
+def test_whether_a_repair_is_possible_is_asked_only_where_something_failed():
+    asked = []
+
+    def can_repair():
+        asked.append("can it?")
+        return False
+
+    assert harness().run(Writer([GOOD]), can_repair=can_repair).shipped
+    assert asked == []
+    strong = Writer([GOOD])
+    assert harness().run(Writer([BAD]), escalate=strong, can_repair=can_repair).shipped
+    assert (len(asked), strong.requests) == (1, [None])
+
+
 @pytest.mark.parametrize(("usd", "repaired"), [(1.0, True), (0.99, False)])
 def test_a_repair_starts_only_when_the_whole_round_fits_the_money_left(usd, repaired):
     # Spent: 0.25 for the check. A round: 0.5 for writing and 0.25 for checking.

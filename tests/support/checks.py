@@ -6,6 +6,7 @@ from typing import Any
 
 from aucert_otel import (
     Cascade,
+    Estimate,
     Evidence,
     Finding,
     Generation,
@@ -54,7 +55,9 @@ async def judge(generation: Generation) -> StageReport:
 
 
 class Raises:
-    """An asynchronous check that raises."""
+    """An asynchronous check that raises, and asks nobody who could send a bill."""
+
+    estimate = Estimate(usd=0.0)
 
     def __init__(self, error: BaseException, name: str = "judge") -> None:
         self.error = error

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 from uuid import UUID, uuid4
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
+from langchain_core.callbacks import BaseCallbackManager
+from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import RunnableConfig
-from langchain_core.runnables.config import merge_configs, patch_config
+from langchain_core.runnables.config import merge_configs
 
+from aucert_integrations.langchain.direct import asked_directly
 from aucert_integrations.langchain.evidence import EVIDENCE, QUESTION
 from aucert_integrations.langchain.observer import Observer
 from aucert_integrations.langchain.reading import Answer, answer_of_message
@@ -74,27 +76,24 @@ class Gathered(Observer):
 class Attempt:
     """Writes the answer for the harness: the first draft, a repair, or a stronger runnable's."""
 
-    __slots__ = ("_config", "_first", "_input", "_known", "_kwargs", "_manager", "_of")
+    __slots__ = ("_config", "_first", "_input", "_known", "_kwargs", "_of")
 
     def __init__(
         self,
         of: VerifiedRunnable[Any, Any],
         given: Any,
         config: RunnableConfig,
-        manager: CallbackManagerForChainRun | AsyncCallbackManagerForChainRun,
         kwargs: dict[str, Any],
     ) -> None:
         self._of = of
         self._input = given
         self._config = config
-        self._manager = manager
         self._kwargs = kwargs
         self._known = _told(of, given)
         self._first: Generation | None = None
 
-    @property
     def can_repair(self) -> bool:
-        """Whether a request reaches the generator at all."""
+        """Whether a request reaches the generator at all. Finding out rebuilds the chain."""
         return (
             self._of.repair is not None
             or (isinstance(self._input, Mapping) and REPAIR_KEY in self._input)
@@ -152,9 +151,10 @@ class Attempt:
         *,
         again: bool = False,
     ) -> Generation:
-        gathered = Gathered()
-        output = runnable.invoke(given, self._below(config, gathered), **self._kwargs)
-        return self._generation(output, gathered.turn, again=again or request is not None)
+        gathered, below = _below(runnable, config)
+        output = runnable.invoke(given, below, **self._kwargs)
+        turn = gathered.turn if gathered else asked_directly(runnable, given, output, self._kwargs)
+        return self._generation(output, turn, again=again or request is not None)
 
     async def _awrite(
         self,
@@ -165,15 +165,10 @@ class Attempt:
         *,
         again: bool = False,
     ) -> Generation:
-        gathered = Gathered()
-        output = await runnable.ainvoke(given, self._below(config, gathered), **self._kwargs)
-        return self._generation(output, gathered.turn, again=again or request is not None)
-
-    def _below(self, config: RunnableConfig, gathered: Gathered) -> RunnableConfig:
-        child = self._manager.get_child()
-        child.add_handler(gathered, inherit=True)
-        child.add_tags([_NO_STREAM], inherit=True)
-        return patch_config(config, callbacks=child)
+        gathered, below = _below(runnable, config)
+        output = await runnable.ainvoke(given, below, **self._kwargs)
+        turn = gathered.turn if gathered else asked_directly(runnable, given, output, self._kwargs)
+        return self._generation(output, turn, again=again or request is not None)
 
     def _generation(self, output: Any, turn: Turn, *, again: bool) -> Generation:
         if pending_calls(output):
@@ -211,6 +206,26 @@ class Attempt:
             evidence=None if self._first is None else self._first.evidence,
             raw=None if output is text else output,
         )
+
+
+def _below(runnable: AnyRunnable, config: RunnableConfig) -> tuple[Gathered | None, RunnableConfig]:
+    """The config for one draft, and who gathers below it.
+
+    A model that is called directly has nothing below it that its input and its answer do not tell:
+    there a callback would only cost the caller.
+    """
+    gathered = None if isinstance(runnable, BaseChatModel) else Gathered()
+    callbacks = config.get("callbacks")
+    if isinstance(callbacks, BaseCallbackManager):
+        child = callbacks.copy()
+        if gathered is not None:
+            child.add_handler(gathered, inherit=True)
+        child.add_tags([_NO_STREAM], inherit=True)
+        return gathered, {**config, "callbacks": child}
+    if gathered is None:
+        return None, config
+    # Nobody else listens: a direct call, and now its repair, or the stronger runnable.
+    return gathered, {**config, "callbacks": [*(callbacks or []), gathered]}
 
 
 def _told(of: VerifiedRunnable[Any, Any], given: Any) -> dict[str, Any]:

@@ -113,9 +113,16 @@ def _first_text(said: Mapping[str, Any], keys: Iterable[str]) -> str | None:
     return None
 
 
-def as_messages(messages: Iterable[BaseMessage]) -> tuple[Message, ...]:
+def as_messages(messages: Iterable[BaseMessage | Message]) -> tuple[Message, ...]:
     """A conversation as the core's own messages."""
-    return tuple([Message(_ROLES.get(m.type, m.type), content_text(m.content)) for m in messages])
+    return tuple(
+        [
+            m
+            if isinstance(m, Message)
+            else Message(_ROLES.get(m.type, m.type), content_text(m.content))
+            for m in messages
+        ]
+    )
 
 
 def last_question(messages: Sequence[Message]) -> str | None:

@@ -22,7 +22,7 @@ from aucert_integrations.langchain.reading import (
     last_question,
     question_of,
 )
-from aucert_otel.generation import Generation, Passage
+from aucert_otel.generation import Generation, Message, Passage
 
 
 MAX_PASSAGES = 512
@@ -33,7 +33,7 @@ MAX_ANSWERS = 8
 class Call:
     """One call of a model, from its start."""
 
-    messages: Sequence[BaseMessage] | str
+    messages: Sequence[BaseMessage | Message] | str
     metadata: Mapping[str, Any]
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, TypeVar
 
-from langchain_core.callbacks import AsyncCallbackManagerForChainRun, CallbackManagerForChainRun
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
 from langchain_core.runnables.utils import ConfigurableFieldSpec
 from pydantic import ConfigDict
@@ -19,6 +18,7 @@ from aucert_integrations.langchain.attempt import (
     Repair,
     ToolCallsPending,
 )
+from aucert_integrations.langchain.direct import quiet
 from aucert_integrations.langchain.held import held
 from aucert_integrations.langchain.shapes import as_chunk, shaped
 from aucert_otel.errors import ConfigurationError
@@ -102,6 +102,26 @@ def verified(
     )
 
 
+class _Signed:
+    """A method with its signature ready: LangChain asks for it on every call, at 50 microseconds."""
+
+    __slots__ = ("_method",)
+
+    __signature__ = inspect.Signature(
+        [
+            inspect.Parameter("input", inspect.Parameter.POSITIONAL_OR_KEYWORD),
+            inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY),
+            inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
+        ]
+    )
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        self._method = method
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._method(*args, **kwargs)
+
+
 class VerifiedRunnable(RunnableSerializable[Input, Output]):
     """What `verified` returns. It pickles where its parts do; see `Harness` for its own limits."""
 
@@ -174,7 +194,11 @@ class VerifiedRunnable(RunnableSerializable[Input, Output]):
         """The answer if it ships, else what ``otherwise`` says."""
         if verifying.get():
             return self.bound.invoke(input, config, **kwargs)
-        return self._call_with_config(self._invoke, input, config, **kwargs)
+        direct = quiet(self.bound, config)
+        if direct is not None:
+            answer: Output = self._invoke(input, direct, **kwargs)
+            return answer
+        return self._call_with_config(_Signed(self._invoke), input, config, **kwargs)
 
     async def ainvoke(
         self,
@@ -185,7 +209,7 @@ class VerifiedRunnable(RunnableSerializable[Input, Output]):
         """`invoke` for asynchronous callers."""
         if verifying.get():
             return await self.bound.ainvoke(input, config, **kwargs)
-        return await self._acall_with_config(self._ainvoke, input, config, **kwargs)
+        return await self._acall_with_config(_Signed(self._ainvoke), input, config, **kwargs)
 
     def stream(
         self,
@@ -208,12 +232,10 @@ class VerifiedRunnable(RunnableSerializable[Input, Output]):
     def _invoke(
         self,
         input: Input,  # noqa: A002 - LangChain's name
-        run_manager: CallbackManagerForChainRun,
         config: RunnableConfig,
         **kwargs: Any,
     ) -> Any:
-        attempt = Attempt(self, input, config, run_manager, kwargs)
-        # LangChain runs this in a context of its own, so that what is set here ends with the run.
+        attempt = Attempt(self, input, config, kwargs)
         token = held.set(True)
         try:
             outcome = self.harness.run(
@@ -224,17 +246,18 @@ class VerifiedRunnable(RunnableSerializable[Input, Output]):
             )
         except ToolCallsPending as step:
             return step.output
-        held.reset(token)
+        finally:
+            held.reset(token)
         return self._result(outcome, outcome.or_else(self.otherwise))
 
     async def _ainvoke(
         self,
         input: Input,  # noqa: A002 - LangChain's name
-        run_manager: AsyncCallbackManagerForChainRun,
         config: RunnableConfig,
         **kwargs: Any,
     ) -> Any:
-        attempt = Attempt(self, input, config, run_manager, kwargs)
+        attempt = Attempt(self, input, config, kwargs)
+        # LangChain runs this in a context of its own, so that what is set here ends with the run.
         token = held.set(True)
         try:
             outcome = await self.harness.arun(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import threading
 from contextvars import ContextVar
 from uuid import uuid4
@@ -587,6 +588,42 @@ def test_sampled_and_not_chosen_by_its_trace_nothing_is_gathered(cited, recorder
     harness.flush(20)
     assert len(cited.read) == kept
     assert (handler.open_runs, len(handler._turns)) == (0, 0)
+
+
+def test_without_a_trace_one_draw_decides_for_a_root_run_and_all_below_it(
+    cited, recorder, monkeypatch
+):
+    """Drawn again for each run below, most chains would have some model call verified."""
+    monkeypatch.setattr(random, "getrandbits", random.Random(7).getrandbits)
+    harness = Harness([cited], telemetry=recorder.telemetry(), sampling=Sampling(rate=0.5))
+    handler = VerificationHandler(harness)
+    built = support_chain(says("see 118"))
+    for _ in range(100):
+        built.invoke(ASK, on(handler))
+    assert harness.flush(20)
+    assert 25 < len(cited.read) < 75  # five standard deviations
+    assert {span.attributes["aucert.sampling.probability"] for span in recorder.spans} == {0.5}
+    # Each saw the whole chain, evidence included: no part of one was taken for a root run.
+    assert {len(read.evidence) for read in cited.read} == {2}
+    assert (handler.open_runs, len(handler._turns)) == (0, 0)
+
+
+def test_a_tenant_that_is_never_verified_gathers_nothing_if_the_root_run_names_it(cited, recorder):
+    opened = []
+
+    class Watched(VerificationHandler):
+        def _begun(self, run_id, inputs, metadata):
+            opened.append(super()._begun(run_id, inputs, metadata))
+            return opened[-1]
+
+    sampling = Sampling(rate=1.0, never=(Match(tenant="acme"),))
+    handler = Watched(Harness([cited], telemetry=recorder.telemetry(), sampling=sampling))
+    support_chain(says("see 118")).invoke(ASK, on(handler, aucert_tenant="acme"))
+    assert opened == [None]
+    support_chain(says("see 118")).invoke(ASK, on(handler, aucert_tenant="other"))
+    assert handler.harness.flush(20)
+    assert len(opened) == 2
+    assert [read.tenant for read in cited.read] == ["other"]
 
 
 def test_rules_about_the_answer_are_asked_whatever_the_trace_says(cited, recorder):

@@ -14,7 +14,7 @@ from opentelemetry import trace
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from support.langchain_parts import ASK, Articles, says, support_chain
 
-from aucert_integrations.langchain import VerificationHandler, traces
+from aucert_integrations.langchain import VerificationHandler, observer, traces
 from aucert_integrations.langchain import handler as handler_module
 from aucert_otel import Harness, Match, Passage, Sampling
 
@@ -168,3 +168,12 @@ def test_an_answer_by_hand_leaves_its_evidence_to_time(quiet):
     handler = VerificationHandler(quiet)
     Articles().invoke("118", {"callbacks": [handler]})
     assert (handler.open_runs, len(handler._traces)) == (0, 0)
+
+
+def test_runs_that_are_let_be_are_bounded_too(cited, recorder, monkeypatch):
+    monkeypatch.setattr(observer, "MAX_LET_BE", 100)
+    none = Harness([cited], telemetry=recorder.telemetry(), sampling=Sampling(rate=0.0))
+    handler = VerificationHandler(none)
+    event_storm(handler, 2_000, seed=1)
+    assert 0 < handler.open_runs <= 100
+    assert not handler.forgotten

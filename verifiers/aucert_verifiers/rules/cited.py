@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from dataclasses import field as attribute  # the class here has a field called `field`
 
@@ -14,7 +14,7 @@ from aucert_verifiers.rules.options import check_flag, check_name
 from aucert_verifiers.rules.text import listed
 
 
-def returned(evidence: tuple[Passage, ...], *, articles: bool = False) -> str:
+def returned(evidence: Sequence[Passage], *, articles: bool = False) -> str:
     """The fact of what search returned, as a sentence."""
     ids = list(dict.fromkeys(str(passage.id) for passage in evidence if passage.id is not None))
     if not ids:
@@ -97,7 +97,7 @@ class CitesOnlyReturned:
             more = max(0, len(facts) - MAX_FINDINGS)
             yield failed(self.name, Reason.MALFORMED, facts[:MAX_FINDINGS], more=more)
 
-    def _wrong(self, wrong: list[Citation], evidence: tuple[Passage, ...]) -> Iterable[Finding]:
+    def _wrong(self, wrong: list[Citation], evidence: Sequence[Passage]) -> Iterable[Finding]:
         by_claim: dict[str, list[Citation]] = {}
         if self.field is not None:  # one list of ids is one thing to mend
             ids = list(dict.fromkeys(citation.shown for citation in wrong))

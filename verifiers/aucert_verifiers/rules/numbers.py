@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
 from itertools import islice
@@ -201,7 +201,7 @@ class NumbersAppear:
             or (citation_field is not None and _within(path, citation_field))
         )
 
-    def _failures(self, wrong: dict[str, list[str]], pool: tuple[Passage, ...]) -> list[Finding]:
+    def _failures(self, wrong: dict[str, list[str]], pool: Sequence[Passage]) -> list[Finding]:
         holds = sorted({key for p in pool for key in numbers_in(p)}, key=lambda k: (len(k), k))
         ids = [str(passage.id) for passage in pool if passage.id is not None]
         where = f"passage{'s' if len(ids) > 1 else ''} {listed(ids)}" if ids else "the passages"

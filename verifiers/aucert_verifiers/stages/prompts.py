@@ -199,4 +199,4 @@ def _messages(system: str, package: Package, generation: Generation) -> tuple[Ch
     if generation.as_of is not None:
         closing = f"The question is about the state of {generation.as_of.isoformat()}. {closing}"
     user = f"{package.text}\n\n{closing}"
-    return (ChatMessage("system", system), ChatMessage("user", user, generation.images))
+    return (ChatMessage("system", system), ChatMessage("user", user, tuple(generation.images)))

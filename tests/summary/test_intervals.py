@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucert_otel.cli.intervals import exact_interval
+from aucert_otel.summary import exact_interval
 
 
 @pytest.mark.parametrize(
