@@ -22,6 +22,7 @@ from aucert_otel._safe import Guard, swallow
 from aucert_otel.background import current_worker, worker
 from aucert_otel.budget import Budget, Meter
 from aucert_otel.cascade import Cascade
+from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation
 from aucert_otel.outcome import Outcome
 from aucert_otel.rounds import Flow, Generate, Policy, Pricer, Rounds, Task
@@ -297,3 +298,15 @@ class Harness:
                     )
                 )
         return outcome
+
+
+def check_harness(harness: object, place: str) -> None:
+    """Refuse what is no harness, where it is given and not on some answer.
+
+    Raises:
+        ConfigurationError: it is not.
+    """
+    if not isinstance(harness, Harness):
+        raise ConfigurationError(
+            f"{place} was given {type(harness).__name__} as its harness: give Harness(cascade)"
+        )

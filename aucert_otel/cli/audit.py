@@ -108,11 +108,14 @@ def verify(
         str | None,
         typer.Option(help="A head's hash kept outside the log: proves everything up to it."),
     ] = None,
+    where: Annotated[
+        str | None, typer.Argument(metavar="[URL]", help="The log; the same as --url.")
+    ] = None,
     url: Url = None,
     config: Settings = None,
 ) -> None:
     """Check the hash chain. Exit 0 whole, 1 broken (the first such record is named), 2 unusable."""
-    with _opened(url, config) as sink:
+    with _opened(where or url, config) as sink:
         report = queries.verify_sink(sink, expect)
     out = console()
     out.print(safe(_verdict(report)), soft_wrap=True)

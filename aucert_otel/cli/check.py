@@ -130,6 +130,9 @@ def _check(lines: Iterator[InputLine], run: _Run, errors: Console) -> None:
     if dropped or not stored:
         errors.print(safe(f"{plural(dropped, 'record')} did not reach the audit log"))
     _say(tally, errors if out == "-" else console(), errors, run)
+    if tally.bad and not (check.interrupted or tally.decisions or tally.resumed):
+        errors.print(safe(f"no row of {run.source} could be checked"))
+        raise typer.Exit(EXIT_UNUSABLE)
     if check.interrupted:
         left = f"; {plural(check.abandoned, 'row')} under way abandoned" if check.abandoned else ""
         errors.print(safe(f"interrupted{left}: the same command goes on from here"))

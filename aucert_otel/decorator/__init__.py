@@ -15,8 +15,8 @@ from aucert_otel.decorator.observe import observe
 from aucert_otel.decorator.site import From, Site
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation
-from aucert_otel.harness import Harness
-from aucert_otel.outcome import Otherwise
+from aucert_otel.harness import Harness, check_harness
+from aucert_otel.outcome import Otherwise, check_otherwise
 
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -55,6 +55,8 @@ def verified(
         ConfigurationError: a named parameter or field does not exist, or ``otherwise`` or
             ``escalate`` is not of a kind that the function can use.
     """
+    check_otherwise(otherwise, "@verified")
+    check_harness(harness, "@verified")
     return _decorator(
         lambda function: hold(
             Held(Site(function, question, evidence, read, known), harness, otherwise, escalate)
@@ -75,6 +77,7 @@ def observed(
     Streams pass chunk by chunk, untouched; a stream that is abandoned or raises has no finished
     answer and is not verified. Arguments as for `verified`.
     """
+    check_harness(harness, "@observed")
 
     def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
         site = Site(function, question, evidence, read, known)
