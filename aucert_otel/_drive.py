@@ -35,21 +35,27 @@ class Effect(Protocol[R_co]):
 
 
 class OnWorker(Generic[R]):
-    """A coroutine function that runs on the SDK's own loop."""
+    """A coroutine function that runs on the SDK's own loop, ``within`` seconds if given."""
 
-    __slots__ = ("_args", "_function")
+    __slots__ = ("_args", "_function", "_within")
 
-    def __init__(self, function: Callable[..., Coroutine[Any, Any, R]], *args: Any) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Coroutine[Any, Any, R]],
+        *args: Any,
+        within: float | None = None,
+    ) -> None:
         self._function = function
         self._args = args
+        self._within = within
 
     def wait(self) -> R:
         """Run it there and block until it is done."""
-        return worker().run(self._function(*self._args))
+        return worker().run(self._function(*self._args), self._within)
 
     async def await_(self) -> R:
         """Run it there and suspend until it is done."""
-        return await worker().arun(self._function(*self._args))
+        return await worker().arun(self._function(*self._args), self._within)
 
 
 class InCaller(Generic[R]):

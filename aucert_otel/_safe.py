@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
+from contextlib import suppress
 from types import TracebackType
 
 
@@ -52,12 +53,15 @@ def swallow(place: str, error: Exception) -> bool:
     swallowed[key] += 1
     if swallowed[key] == 1:
         # The class and the line, never the message: it may quote content or a secret.
-        _log.warning(
-            "aucert_otel: a fault in %s was held back from the application: %s (logged once)",
-            place,
-            describe(error),
+        _say(
+            f"a fault in {place} was held back from the application: {describe(error)} (logged once)"
         )
     return True
+
+
+def _say(sentence: str) -> None:
+    with suppress(Exception):  # the application's own filters and handlers may raise
+        _log.warning("aucert_otel: %s", sentence)
 
 
 _said: set[str] = set()
@@ -68,7 +72,7 @@ def warn_once(sentence: str) -> None:
     """Log a warning the first time it comes up. It must hold no content: it goes out as it is."""
     if sentence not in _said and len(_said) < _MAX_SAID:
         _said.add(sentence)
-        _log.warning("aucert_otel: %s (logged once)", sentence)
+        _say(f"{sentence} (logged once)")
 
 
 class SaidError(TypeError):

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.report import Report
-from aucert_otel.verdict import EVIDENCE_PROBLEMS, Finding, Verdict
+from aucert_otel.verdict import EVIDENCE_PROBLEMS, Finding, Status, Verdict
 
 
 class Action(StrEnum):
@@ -86,7 +86,14 @@ def _missing(s: Situation) -> bool:
 
 
 def _missing_only(s: Situation) -> bool:
-    return s.fail_open and _missing(s) and not s.report.failed and not s.report.unclear
+    if not s.fail_open or not _missing(s) or s.report.failed or s.report.unclear:
+        return False
+    # A check that ran must have approved; one that may only veto approves by saying nothing.
+    return all(
+        stage.verdict is Verdict.PASS or (stage.veto and not stage.findings)
+        for stage in s.report.stages
+        if stage.status is Status.OK
+    )
 
 
 def _evidence_problem(s: Situation) -> bool:

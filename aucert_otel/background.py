@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aucert_otel._pool import DaemonPool
-from aucert_otel._safe import Guard, swallow
+from aucert_otel._safe import Guard, describe, swallow, warn_once
 
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ _CANCEL_TIMEOUT_S = 0.5
 """How long exit then waits for cancelled verifications to end their spans."""
 
 _GUARD = Guard("background")
+
+
+class LateError(Exception):
+    """Work that should have ended itself by now, and has not: something blocks this loop."""
 
 
 class Worker:
@@ -58,6 +62,7 @@ class Worker:
         import asyncio  # a third of our import time, and many a process never waits for anything
 
         self._loop = asyncio.new_event_loop()
+        self._cancelled = asyncio.CancelledError
         self._pool = DaemonPool(32, "aucert-blocking")
         self._thread = threading.Thread(target=self._main, name="aucert-otel", daemon=True)
         self._thread.start()
@@ -79,10 +84,11 @@ class Worker:
         """Verifications accepted and not finished."""
         return self._pending
 
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
+    def run(self, work: Coroutine[Any, Any, T], within: float | None = None) -> T:
         """Run a coroutine on this loop and wait for it on the caller's thread.
 
         Raises:
+            LateError: it was not done ``within`` seconds; it is cancelled and left alone.
             RuntimeError: called from this loop's own thread, which would wait for itself.
         """
         if threading.current_thread() is self._thread:
@@ -95,18 +101,37 @@ class Worker:
 
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return future.result()
-        except BaseException:
+            return future.result(within)
+        except BaseException as error:
+            late = isinstance(error, TimeoutError) and not future.done()
             future.cancel()
+            if late:
+                raise LateError from None
             raise
 
-    async def arun(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run a coroutine on this loop and await it on the caller's; cancellation reaches it."""
-        if threading.current_thread() is self._thread:
-            return await work
+    async def arun(self, work: Coroutine[Any, Any, T], within: float | None = None) -> T:
+        """Run a coroutine on this loop and await it on the caller's; cancellation reaches it.
+
+        Raises:
+            LateError: as for `run`.
+        """
         import asyncio
 
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+        if threading.current_thread() is self._thread:
+            return await asyncio.create_task(work)
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        waiting = asyncio.wrap_future(future)
+        if within is None:
+            return await waiting
+        try:
+            done, _ = await asyncio.wait({waiting}, timeout=within)
+        except BaseException:  # unlike awaiting it, waiting for it does not hand a cancellation on
+            waiting.cancel()
+            raise
+        if done:
+            return waiting.result()
+        waiting.cancel()
+        raise LateError
 
     async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
         """Call a blocking function on a worker thread, in the context of the caller."""
@@ -147,6 +172,10 @@ class Worker:
             with _GUARD:
                 await job()
                 done = True
+        except self._cancelled:
+            raise
+        except BaseException as error:  # noqa: BLE001 - nobody awaits this task: asyncio would print the message
+            warn_once(f"a verification in the background broke: {describe(error)}")
         finally:
             with self._idle:
                 if not (done or self._closed):  # what exit cuts off is counted there

@@ -26,8 +26,10 @@ class Budget:
     def __post_init__(self) -> None:
         for name, value in (("usd", self.usd), ("seconds", self.seconds)):
             if value is not None and known_usd(value) is None:
+                from aucert_otel._sentences import shown
+
                 raise ConfigurationError(
-                    f"budget.{name} is {value!r}: give a number of {name} from 0 up, or leave it out for no limit"
+                    f"budget.{name} is {shown(value)}: give a number of {name} from 0 up, or leave it out for no limit"
                 )
 
 
@@ -37,6 +39,14 @@ class Estimate:
 
     usd: float | None = 0.0
     seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, value in (("usd", self.usd), ("seconds", self.seconds)):
+            if known_usd(value) is None and not (name == "usd" and value is None):
+                raise ConfigurationError(
+                    f"Estimate({name}={value!r}): give a number from 0 up"
+                    + (", or None where nobody knows" if name == "usd" else "")
+                )
 
 
 class Meter:

@@ -9,6 +9,7 @@ implementation for both kinds of caller.
 from __future__ import annotations
 
 import inspect
+import math
 import time
 from collections.abc import Generator, Iterable
 from dataclasses import replace
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from opentelemetry.context import Context
 
 from aucert_otel._drive import OnWorker, adrive, drive
-from aucert_otel.background import worker
+from aucert_otel.background import LateError, worker
 from aucert_otel.budget import Budget, Meter
 from aucert_otel.costs import Costs, add_usd
 from aucert_otel.errors import ConfigurationError
@@ -27,11 +28,14 @@ from aucert_otel.stage import Stage, placed
 from aucert_otel.telemetry.emit import Telemetry
 from aucert_otel.telemetry.runtime import default_telemetry, verifying
 from aucert_otel.verdict import EVIDENCE_PROBLEMS, Status, Verdict
-from aucert_otel.verifier import Verifier, VerifierFunction, is_async
+from aucert_otel.verifier import OverBudget, Verifier, VerifierFunction, is_async
 
 
 if TYPE_CHECKING:
     from aucert_otel.llm.spending import Spending
+
+_GRACE_S = 0.5
+"""How long past the deadline a stage may take to end itself."""
 
 Walk = Generator[OnWorker[StageReport], StageReport, Report]
 
@@ -113,7 +117,15 @@ class Cascade:
             elif not meter.fits(stage.estimate):
                 found = stage.report(StageReport(status=Status.OVER_BUDGET), 0.0)
             else:
-                found = yield OnWorker(_run_waiting, stage, generation, meter, telemetry, context)
+                limit = meter.remaining_s
+                within = None if limit == math.inf else limit + _GRACE_S
+                try:
+                    found = yield OnWorker(
+                        _run_waiting, stage, generation, meter, telemetry, context, within=within
+                    )
+                except LateError:
+                    # The stage ends itself at the deadline, unless something blocks the loop it runs on.
+                    found = stage.report(stage.failed(OverBudget(), out_of_time=True), limit)
             reports.append(found)
             if found.cost_usd != 0.0:
                 meter.charge(found.cost_usd)
@@ -156,7 +168,9 @@ def _run_inline(stage: Stage, generation: Generation) -> StageReport:
     try:
         found = stage.check.verify(generation)
         return stage.report(found, time.perf_counter() - started)
-    except Exception as error:  # noqa: BLE001 - the seam: whatever a check raises is a status
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the seam: whatever a check raises is a status, exit and panic included
         return stage.report(stage.failed(error), time.perf_counter() - started)
     finally:
         verifying.reset(token)
@@ -174,29 +188,28 @@ async def _run_waiting(
     from aucert_otel.llm.spending import spending
 
     started = time.perf_counter()
-    token = verifying.set(True)
-    try:
-        with telemetry.stage(stage.name, context) as span, spending() as spent:
-            limit = None if meter.budget.seconds is None else meter.remaining_s
-            found: object
-            try:
-                async with asyncio.timeout(limit):
-                    found = await _call(stage.check, generation)
-                report = stage.report(found, time.perf_counter() - started)
-            except asyncio.CancelledError as error:
-                if (task := asyncio.current_task()) is None or task.cancelling():
-                    raise
-                # Nobody cancelled us: the check let a cancelled task of its own escape.
-                report = stage.report(
-                    _billed(stage.failed(error), spent), time.perf_counter() - started
-                )
-            except Exception as error:  # noqa: BLE001 - the seam, as above
-                failed = _billed(stage.failed(error, out_of_time=meter.remaining_s <= 0), spent)
-                report = stage.report(failed, time.perf_counter() - started)
-            telemetry.stage_done(span, report)
-            return report
-    finally:
-        verifying.reset(token)
+    verifying.set(True)  # this runs in a task of its own, so there is nothing to restore
+    with telemetry.stage(stage.name, context) as span, spending() as spent:
+        limit = None if meter.budget.seconds is None else meter.remaining_s
+        found: object
+        try:
+            async with asyncio.timeout(limit) as timer:
+                # A task of its own: a check that cancels the task it runs in cancels itself alone.
+                found = await asyncio.create_task(_call(stage.check, generation))
+            if timer.expired():  # it went on past its cancellation
+                raise OverBudget  # noqa: TRY301 - one place turns whatever ended it into a status
+            report = stage.report(found, time.perf_counter() - started)
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            task = asyncio.current_task()
+            if isinstance(error, asyncio.CancelledError) and (task is None or task.cancelling()):
+                raise
+            late = meter.remaining_s <= 0
+            failed = _billed(stage.failed(error, out_of_time=late), spent)
+            report = stage.report(failed, time.perf_counter() - started)
+        telemetry.stage_done(span, report)
+        return report
 
 
 def _billed(failed: StageReport, spent: Spending) -> StageReport:

@@ -24,7 +24,10 @@ class Costs:
 def known_usd(amount: object) -> float | None:
     """An amount somebody else reported, or ``None`` if it is none: not finite, negative, no number."""
     if isinstance(amount, (int, float)) and 0.0 <= amount < math.inf:
-        return float(amount)
+        try:
+            return float(amount)
+        except OverflowError:  # a whole number that no float holds
+            return None
     return None
 
 

@@ -115,12 +115,16 @@ class Rounds:
     def verify(self, generation: Generation, meter: Meter, context: Context | None = None) -> Flow:
         """Check a finished answer and say what to do about it."""
         done = yield from self._check(generation, meter, context, self._priced(generation))
-        decision = self._clean(done)
-        if decision is None:
-            situation = self._situation(done, meter, can_repair=True, can_escalate=False)
-            decision = self._decide(situation)
-        costs = self._costs(done)
-        self._send(done, decision, costs)
+        try:
+            decision = self._clean(done)
+            if decision is None:
+                situation = self._situation(done, meter, can_repair=True, can_escalate=False)
+                decision = self._decide(situation)
+            costs = self._costs(done)
+            self._send(done, decision, costs)
+        except BaseException as error:  # Ctrl-C in the middle of it: no span stays open
+            self.telemetry.fail(done.span, error)
+            raise
         request = None
         if decision.action is Action.REPAIR:
             request = repair_request(generation, done.report)
@@ -129,6 +133,7 @@ class Rounds:
     def run(self, task: Task, meter: Meter, name: str) -> Flow:
         """Have an answer written, check it, and do the one thing the table says."""
         root = self.telemetry.start(names.SPAN_GENERATE, None, name)
+        first: _Round | None = None
         try:
             call = _Call(task, meter, trace.set_span_in_context(root))
             first = yield from self._round(call, task.generate)
@@ -148,6 +153,8 @@ class Rounds:
             else:
                 outcome = _outcome(first, decision, costs)
         except BaseException as error:
+            if first is not None:
+                self.telemetry.fail(first.span, error)
             self.telemetry.fail(root, error)
             raise
         self.telemetry.end(root, summary(attributes))
@@ -224,17 +231,23 @@ class Rounds:
         except BaseException as error:
             self.telemetry.fail(span, error)
             raise
-        final = self._after(situation, second)
-        record = None
-        if request is not None:
-            record = self._record(request, second, final, time.monotonic() - started)
-            failed[names.REPAIR_OUTCOME] = record.outcome
-            failed[names.REPAIR_CRITERIA] = [self.telemetry.label(c) for c in request.criteria]
-        costs = self._costs(first, second, again=True)
-        if second is not None:
-            attributes = self._send(second, final, costs, record.outcome if record else None)
-        else:
-            attributes = {**attributes, **failed, names.ACTION: final.action.value}
+        try:
+            final = self._after(situation, second)
+            record = None
+            if request is not None:
+                record = self._record(request, second, final, time.monotonic() - started)
+                failed[names.REPAIR_OUTCOME] = record.outcome
+                failed[names.REPAIR_CRITERIA] = [self.telemetry.label(c) for c in request.criteria]
+            costs = self._costs(first, second, again=True)
+            if second is not None:
+                attributes = self._send(second, final, costs, record.outcome if record else None)
+            else:
+                attributes = {**attributes, **failed, names.ACTION: final.action.value}
+        except BaseException as error:
+            if second is not None:
+                self.telemetry.fail(second.span, error)
+            self.telemetry.fail(span, error)
+            raise
         self.telemetry.end(span, {**failed, names.ACTION: final.action.value})
         draft = Draft(first.generation, first.report)
         outcome = _outcome(second or first, final, costs, first=draft, repair=record)
@@ -293,15 +306,15 @@ class Rounds:
             if first.cost_usd is not None:
                 return Costs(verification=found.verification, generation=first.cost_usd)
             if found.verification == 0.0:
-                return _unpriced(first.generation.model or "generation")
+                return _unpriced(_model(first.generation))
         rounds = [first] if second is None else [first, second]
         unpriced: list[str] = []
         for done in rounds:
             unpriced += done.report.costs.unpriced
             if done.cost_usd is None:
-                unpriced.append(done.generation.model or "generation")
+                unpriced.append(_model(done.generation))
         if again and second is None:  # whoever wrote it raised, and may have been paid all the same
-            unpriced.append(first.generation.model or "generation")
+            unpriced.append(_model(first.generation))
         further = second.cost_usd if second is not None else None if again else 0.0
         return Costs(
             verification=add_usd(*[done.report.costs.verification for done in rounds]),
@@ -326,6 +339,11 @@ class Rounds:
             ),
             costs,
         )
+
+
+def _model(generation: Generation) -> str:
+    model = generation.model
+    return model if isinstance(model, str) and model else "generation"
 
 
 @lru_cache(maxsize=256)

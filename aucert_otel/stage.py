@@ -14,7 +14,7 @@ from aucert_otel.certificate import SETTLES_BOTH, Certificate, Certification
 from aucert_otel.costs import known_usd
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.report import StageReport
-from aucert_otel.verdict import Finding, Status, Verdict
+from aucert_otel.verdict import Finding, Reason, Status, Verdict
 from aucert_otel.verifier import (
     OverBudget,
     Refused,
@@ -169,7 +169,11 @@ class Stage:
 
     def failed(self, error: BaseException, *, out_of_time: bool = False) -> StageReport:
         """A check that raised, as a check that did not run; said once in the log."""
-        found = as_status(error, out_of_time=out_of_time, unpriced="" if self.free else self.name)
+        unpriced = "" if self.free else self.name
+        try:
+            found = as_status(error, out_of_time=out_of_time, unpriced=unpriced)
+        except Exception:  # noqa: BLE001 - an exception that cannot even be looked at
+            found = StageReport(status=Status.ERROR, cost_usd=None, unpriced=(self.name,))
         warn_once(f"check {self.name!r} did not run ({found.status.value}): {found.error}")
         return found
 
@@ -180,6 +184,10 @@ class Stage:
             TypeError: it returned something else, which the cascade records as `Status.ERROR`.
         """
         if isinstance(found, StageReport):
+            if found.verdict is Verdict.FAIL and not found.findings and found.status is Status.OK:
+                # A failure that names nothing still stands: no later stage can speak to it.
+                what = Finding(self.name, Verdict.FAIL, reason=Reason.UNSUPPORTED)
+                found = replace(found, findings=(what,))
             certification = self.certification(found.verdict)
             return replace(
                 found,

@@ -50,7 +50,9 @@ def _response(text: str) -> bytes:
             "usage": {"prompt_tokens": 500, "completion_tokens": 40},
         }
     ).encode()
-    head = f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    head = (
+        f"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
     return head.encode() + body
 
 

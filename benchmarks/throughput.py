@@ -148,6 +148,23 @@ def in_threads(harness: Harness, rows: Sequence[Generation]) -> list[Outcome]:
         return list(pool.map(harness.verify, rows))
 
 
+def asleep(_: Harness, rows: Sequence[Generation]) -> list[Outcome]:
+    """Nothing but the sleeps: what this machine and the event loop make of the ideal time."""
+
+    async def run() -> None:
+        waiting = iter(settles_at(len(rows), SHARES))
+
+        async def place() -> None:
+            for stage in waiting:
+                for _ in range(STEPS[stage - 1]):
+                    await asyncio.sleep(DELAY_S)
+
+        await asyncio.gather(*[place() for _ in range(CONCURRENCY)])
+
+    asyncio.run(run())
+    return []
+
+
 @dataclass
 class Case:
     """One way of running the rows, and what it took."""
@@ -186,6 +203,8 @@ class Case:
         outcomes = self.drive(self.harness, rows)
         self.wall_s.append(time.perf_counter() - wall)
         self.cpu_s.append(time.process_time() - cpu)
+        if self.drive is asleep:
+            return
         reached = Counter(len(outcome.report.stages) for outcome in outcomes)
         assert reached == Counter(self.stages), reached
         assert all(outcome.shipped for outcome in outcomes)
@@ -200,6 +219,8 @@ def cases(url: str) -> Iterator[Case]:
     def scripted(stages: Sequence[int]) -> list[ChatModel]:
         return [ReplayModel(Bench(stages), name=name) for name in ("fast", "strong")]
 
+    harness = Harness(cascade(*scripted(spread), 4))
+    yield Case("nothing but the sleeps", asleep, harness, spread)
     free = PriceBook(bundled=False)
     served = [
         OpenAIChat(name, name=name, base_url=url, prices=free, concurrency=4 * CONCURRENCY)
@@ -258,6 +279,8 @@ providers export into memory, so that every call has its span.
 - **ideal** is what the calls alone need: a row's calls follow one another as its stages do (1, 2, 3 or 6
   steps of {delay} ms; the judges of one stage are asked at the same time), each row begins in the order of
   the file as soon as one of the {concurrency} places is free, and nothing else takes any time.
+- **nothing but the sleeps** are as many tasks that only wait, with none of our code: how near this machine
+  comes to the ideal when there is no work at all.
 - **one call** is stage 1 alone, for all rows.
 - **sync** is `harness.verify` from {concurrency} threads. **async** is `harness.averify` from as many tasks
   on an event loop of the caller's own.
@@ -272,6 +295,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--only", default="", help="only cases whose name contains this")
+    parser.add_argument("--no-http", action="store_true", help="leave the rows over HTTP out")
     parser.add_argument("--write", action="store_true", help="write throughput.md")
     parser.add_argument("--check", action="store_true", help="exit 1 where a target is missed")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
@@ -287,7 +311,11 @@ def main() -> int:
             meter_provider=signals.meter_provider,
             logger_provider=signals.logger_provider,
         )
-        found = [case for case in cases(url) if given.only in case.name]
+        found = [
+            case
+            for case in cases(url)
+            if given.only in case.name and not (given.no_http and "HTTP" in case.name)
+        ]
         for turn in range(given.rounds + 1):
             for case in found:
                 signals.clear()

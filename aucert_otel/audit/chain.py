@@ -4,6 +4,9 @@ Every stored entry carries its number, the hash of the entry before it, and its 
 and the record's canonical JSON. The head, the number and hash of the last entry, is kept beside
 the log, so that a log cut off at its end is seen as well.
 
+A writer that finds the head gone, unreadable or behind makes it anew, and says so in the next entry,
+inside the record that the hash covers: cutting entries and deleting the head does not heal itself.
+
 What this cannot show: whoever can write the log *and* its head can rewrite both from some entry on,
 compute every hash anew, and the result verifies. It also cannot show that a log and its head were
 deleted together, or put back as they stood on an earlier day. Only an anchor outside shows that:
@@ -15,17 +18,26 @@ anchored entry is then proven; what was written after it is as good as its head.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
 from typing import Any
 
+from aucert_otel.audit.canonical import canonical_json
 from aucert_otel.errors import ConfigurationError
 
 
 GENESIS = "0" * 64
 """What stands for the hash of the entry before the first."""
+
+MAX_SEQ = 10**18
+
+REBUILT_KEY = "head_rebuilt"
+"""The field of a record that says that the head was made anew before it."""
+
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 class Damage(StrEnum):
@@ -45,6 +57,38 @@ class Head:
 
     count: int = 0
     hash: str = GENESIS
+
+    @property
+    def sound(self) -> bool:
+        """It is a head that we could have written. Changed by a hand, it may hold anything."""
+        count: object = self.count
+        digest: object = self.hash
+        return (
+            type(count) is int
+            and 0 <= count < MAX_SEQ
+            and isinstance(digest, str)
+            and _HASH.fullmatch(digest) is not None
+            and (count > 0 or digest == GENESIS)
+        )
+
+
+UNREADABLE_HEAD = Head(-1, "")
+"""Stands for a head that is there and is none."""
+
+
+class Rebuilt(StrEnum):
+    """Why a writer made the head anew before it wrote an entry."""
+
+    MISSING = "missing"
+    UNREADABLE = "unreadable"
+    BEHIND = "behind"
+    """Entries came after it: the writer before was killed between the two, or somebody put an old
+    head back."""
+
+
+def with_mark(record_json: str, why: Rebuilt) -> str:
+    """A canonical record that says that the head was made anew before it was stored."""
+    return canonical_json({**json.loads(record_json), REBUILT_KEY: why.value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +110,14 @@ class Entry:
         except (ValueError, RecursionError):  # changed by a hand, so it may be anything
             return {}
         return value if isinstance(value, dict) else {}
+
+    @property
+    def rebuilt(self) -> Rebuilt | None:
+        """Why the head was made anew before this entry, if it was."""
+        if f'"{REBUILT_KEY}":' not in self.record_json:  # the cheap look: most entries say nothing
+            return None
+        said = self.record.get(REBUILT_KEY)
+        return Rebuilt(said) if said in set(Rebuilt) else None
 
 
 def entry_hash(seq: int, prev_hash: str, record_json: str) -> str:
@@ -96,6 +148,9 @@ class Fault(StrEnum):
     TRUNCATED = "truncated"
     NO_HEAD = "no_head"
     """The log has entries and its head is gone: what was cut off its end cannot be seen."""
+    HEAD_REBUILT = "head_rebuilt"
+    """The head was gone or unreadable, and a writer made it anew: what was cut off the log before
+    that entry cannot be seen."""
     NOT_ANCHORED = "not_anchored"
     """The chain holds together and does not contain the expected hash: it was rewritten."""
 
@@ -129,6 +184,8 @@ class ChainReport:
     acknowledged, and the next writer cuts it off."""
     anchored_at: int | None = None
     """The entry whose hash is the expected one."""
+    caught_up: int = 0
+    """How often a writer found entries after the head, as a kill between the two leaves them."""
 
     @property
     def ok(self) -> bool:
@@ -160,18 +217,25 @@ def verify(
     at = Head()
     anchored_at = 0 if anchor == GENESIS else None
     torn = False
+    caught_up = 0
+    rebuilt: ChainBreak | None = None
     broken: ChainBreak | None = None
     for entry in remaining:
-        if entry.damage is Damage.TORN and head is not None and at.count >= head.count:
+        if entry.damage is Damage.TORN and _may_be_torn(at, head):
             torn = True
             break
         broken = _fault(entry, at, head, remaining)
         if broken is not None:
             break
         at = Head(entry.seq, entry.hash)
+        why = entry.rebuilt
+        caught_up += why is Rebuilt.BEHIND
+        if why is not None and why is not Rebuilt.BEHIND:
+            rebuilt = rebuilt or _rebuilt(entry.seq, why)
         if entry.hash == anchor:
             anchored_at = entry.seq
-    broken = broken or _end(at, head)
+            rebuilt = None  # whoever kept this hash has accepted all that it stands on
+    broken = broken or _end(at, head) or rebuilt
     if broken is None and anchor is not None and anchored_at is None:
         broken = ChainBreak(
             at.count,
@@ -180,7 +244,7 @@ def verify(
             "rewritten, or the hash belongs to another log",
         )
     beyond = 0 if head is None or broken is not None else at.count - head.count
-    return ChainReport(at.count, head, at.hash, broken, beyond, torn, anchored_at)
+    return ChainReport(at.count, head, at.hash, broken, beyond, torn, anchored_at, caught_up)
 
 
 def _anchor(expect: str | None) -> str | None:
@@ -193,6 +257,10 @@ def _anchor(expect: str | None) -> str | None:
             "earlier verification printed"
         )
     return anchor
+
+
+def _may_be_torn(at: Head, head: Head | None) -> bool:
+    return head is not None and head.sound and at.count >= head.count
 
 
 def _fault(
@@ -248,6 +316,16 @@ def _absent(seq: int, at: Head, remaining: Iterator[Entry]) -> ChainBreak:
     return ChainBreak(seq, Fault.MISSING, f"entry {seq} is missing")
 
 
+def _rebuilt(seq: int, why: Rebuilt) -> ChainBreak:
+    return ChainBreak(
+        seq,
+        Fault.HEAD_REBUILT,
+        f"before entry {seq} was written the head was {why.value} and was made anew: what was cut off "
+        f"after entry {seq - 1} cannot be seen; once that is looked into, a head of today given as "
+        "the expected one accepts it",
+    )
+
+
 def _end(at: Head, head: Head | None) -> ChainBreak | None:
     if head is None:
         if at.count == 0:
@@ -257,6 +335,12 @@ def _end(at: Head, head: Head | None) -> ChainBreak | None:
             Fault.NO_HEAD,
             f"the log has {at.count} entries and its head is gone: what was cut off after entry "
             f"{at.count} cannot be seen",
+        )
+    if not head.sound:
+        return ChainBreak(
+            at.count,
+            Fault.NO_HEAD,
+            f"the head cannot be read, so what was cut off after entry {at.count} cannot be seen",
         )
     if at.count < head.count:
         seq = at.count + 1

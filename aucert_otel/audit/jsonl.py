@@ -12,8 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from aucert_otel.audit.chain import GENESIS, Damage, Entry, Head, entry_hash, link
+from aucert_otel.audit.chain import (
+    GENESIS,
+    UNREADABLE_HEAD,
+    Damage,
+    Entry,
+    Head,
+    Rebuilt,
+    entry_hash,
+    link,
+    with_mark,
+)
+from aucert_otel.audit.files import open_regular, sync_folder
 from aucert_otel.audit.record import AuditRecord
+from aucert_otel.audit.sinks import SinkError
 from aucert_otel.errors import ConfigurationError
 
 
@@ -34,6 +46,14 @@ class _Mark:
     hash: str = GENESIS
     size: int = 0
 
+    @property
+    def head(self) -> Head:
+        return Head(self.count, self.hash)
+
+
+_UNREADABLE = _Mark(UNREADABLE_HEAD.count, UNREADABLE_HEAD.hash)
+_MAX_MARK_BYTES = 4096
+
 
 class JsonlSink:
     """A hash-chained log in a file, for any number of writing processes on one machine.
@@ -42,6 +62,9 @@ class JsonlSink:
     replaces the head. A crash in between leaves whole lines, which the next writer adopts, and at
     most one torn line, which it cuts off, counts in `torn` and logs. Nothing is open between
     appends, so a sink may be used on both sides of a fork.
+
+    Neither file is followed through a symbolic link, and neither may be a pipe or a device. A head
+    that had to be made anew is noted in the next entry; see `aucert_otel.audit.chain`.
 
     The file and its head belong together. Move or rotate both, while no process writes.
 
@@ -70,19 +93,31 @@ class JsonlSink:
     def __repr__(self) -> str:
         return f"JsonlSink({os.fspath(self.path)!r})"
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The log, its head, and the head's draft."""
+        return self.path, self.head_path, self._draft
+
+    @property
+    def _draft(self) -> Path:
+        return Path(f"{os.fspath(self.head_path)}.tmp")
+
     def append(self, records: Sequence[AuditRecord]) -> None:
         """Store records and sync them to the disk.
 
         Raises:
             ValueError, TypeError: a record cannot be written as JSON.
             OSError: the file cannot be written; it is as it was.
+            SinkError: what is there is no regular file.
         """
         if not records:
             return
         lines = [record.to_json() for record in records]  # before the lock: it may raise
         with self._locked(os.O_RDWR | os.O_APPEND | os.O_CREAT, self._exclusive) as fd:
-            mark = self._settled(fd)
-            entries = link(Head(mark.count, mark.hash), lines)
+            mark, rebuilt = self._settled(fd)
+            if rebuilt is not None:
+                lines[0] = with_mark(lines[0], rebuilt)
+            entries = link(mark.head, lines)
             data = b"".join(_line(entry) for entry in entries)
             last = entries[-1]
             try:
@@ -100,34 +135,36 @@ class JsonlSink:
 
         Raises:
             OSError: the file cannot be read.
+            SinkError: what is there is no regular file.
         """
         try:
-            file = self.path.open("rb")
+            fd = open_regular(self.path, os.O_RDONLY)
         except FileNotFoundError:
             return
-        with file:
+        with os.fdopen(fd, "rb") as file:
             for line in file:
                 yield _entry(line)
 
     def head(self) -> Head | None:
-        """The head kept beside the file.
+        """The head kept beside the file; `UNREADABLE_HEAD` where something else is in its place.
 
         Raises:
             OSError: it cannot be read.
+            SinkError: the log is no regular file.
         """
         try:
             with self._locked(os.O_RDONLY, self._shared):
                 mark = self._read_mark()
         except FileNotFoundError:
             mark = self._read_mark()
-        return None if mark is None else Head(mark.count, mark.hash)
+        return None if mark is None else mark.head
 
     def close(self) -> None:
         """Nothing is open between appends."""
 
     @contextmanager
     def _locked(self, flags: int, kind: int) -> Iterator[int]:
-        fd = os.open(self.path, flags | os.O_CLOEXEC, 0o600)
+        fd = open_regular(self.path, flags)
         try:
             self._flock(fd, kind)
             try:
@@ -139,20 +176,32 @@ class JsonlSink:
         finally:
             os.close(fd)
 
-    def _settled(self, fd: int) -> _Mark:
-        """The end to append to, once what a crash or a hand has left there is dealt with."""
+    def _settled(self, fd: int) -> tuple[_Mark, Rebuilt | None]:
+        """The end to append to, once what a crash or a hand has left there is dealt with.
+
+        Returns:
+            The end, and why the head was made anew if it was.
+        """
         size = os.fstat(fd).st_size
         mark = self._read_mark()
-        if mark is None:
-            if size:
-                logger.warning(
-                    "audit log %s has lost its head: rebuilt from its entries", self.path
-                )
-            else:
-                _sync_folder(self.path.parent)  # or the new file itself may be lost
-            mark = _Mark()
-            # From its first entry on a log has a head, so one that has none was tampered with.
-            self._write_mark(mark)
+        if mark is not None and mark.head.sound:
+            end = self._end(fd, mark, size)
+            return end, Rebuilt.BEHIND if end.count > mark.count else None
+        why = Rebuilt.MISSING if mark is None else Rebuilt.UNREADABLE
+        if size:
+            logger.warning(
+                "audit log %s has lost its head (%s): rebuilt from its entries, which the next entry "
+                "says",
+                self.path,
+                why.value,
+            )
+        else:
+            sync_folder(self.path.parent)  # or the new file itself may be lost
+        # From its first entry on a log has a head, so one that has none was tampered with.
+        self._write_mark(_Mark())
+        return self._end(fd, _Mark(), size), why if size or mark is not None else None
+
+    def _end(self, fd: int, mark: _Mark, size: int) -> _Mark:
         if size > mark.size:
             return self._adopt(fd, mark, size)
         if size < mark.size:
@@ -194,22 +243,25 @@ class JsonlSink:
 
     def _read_mark(self) -> _Mark | None:
         try:
-            value = json.loads(self.head_path.read_bytes())
-            count, digest, size = value["count"], value["hash"], value["size"]
+            with os.fdopen(open_regular(self.head_path, os.O_RDONLY), "rb") as file:
+                value = json.loads(file.read(_MAX_MARK_BYTES))
+            mark = _Mark(value["count"], value["hash"], value["size"])
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError):
-            count = digest = size = None
-        if not (isinstance(count, int) and isinstance(digest, str) and isinstance(size, int)):
-            logger.warning("the head of audit log %s cannot be read", self.path)
-            return None
-        return _Mark(count, digest, size)
+        except (ValueError, KeyError, TypeError, RecursionError, SinkError):
+            mark = _UNREADABLE
+        if type(mark.size) is int and mark.size >= 0 and mark.head.sound:
+            return mark
+        logger.warning("the head of audit log %s cannot be read", self.path)
+        return _UNREADABLE
 
     def _write_mark(self, mark: _Mark) -> None:
         """Replace the head at once. It needs no sync: an older head is caught up from the log."""
-        draft = Path(f"{os.fspath(self.head_path)}.tmp")
+        draft = self._draft
         text = json.dumps({"count": mark.count, "hash": mark.hash, "size": mark.size})
-        fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        # One that a crash has left is removed, and never written through: it may be a link by now.
+        draft.unlink(missing_ok=True)
+        fd = open_regular(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             _write_all(fd, text.encode() + b"\n")
         except OSError:
@@ -262,11 +314,3 @@ def _write_all(fd: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(fd, view) :]
-
-
-def _sync_folder(folder: Path) -> None:
-    fd = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(fd)
-    finally:
-        os.close(fd)

@@ -222,6 +222,7 @@ def _stage(guard: Boundary, stage: StageReport) -> dict[str, Any]:
         "latency_ms": _milliseconds(stage.latency_s),
         "calls": stage.calls,
         "certified": stage.certified,
+        "certificate": stage.certificate.value,
         "votes": [_vote(guard, vote) for vote in stage.votes],
     }
 

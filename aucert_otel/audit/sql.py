@@ -20,7 +20,16 @@ from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from aucert_otel.audit.canonical import plain
-from aucert_otel.audit.chain import GENESIS, Damage, Entry, Head, link
+from aucert_otel.audit.chain import (
+    GENESIS,
+    UNREADABLE_HEAD,
+    Damage,
+    Entry,
+    Head,
+    Rebuilt,
+    link,
+    with_mark,
+)
 from aucert_otel.audit.record import AuditRecord
 from aucert_otel.audit.sinks import SinkError
 from aucert_otel.errors import ConfigurationError, MissingExtraError
@@ -86,6 +95,13 @@ class SqlSink:
     def __repr__(self) -> str:
         return f"SqlSink({self.place!r})"
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The database and what SQLite keeps beside it; none for a server."""
+        if self._file is None:
+            return ()
+        return tuple(Path(f"{self._file}{end}") for end in ("", "-wal", "-shm", "-journal"))
+
     def append(self, records: Sequence[AuditRecord]) -> None:
         """Store records in one transaction that is durable when this returns.
 
@@ -105,7 +121,10 @@ class SqlSink:
         with self._transaction(write=True) as connection:
             if not ready:
                 _metadata.create_all(connection)
-            entries = link(self._end(connection), lines)
+            head, rebuilt = self._end(connection)
+            if rebuilt is not None:
+                lines[0] = with_mark(lines[0], rebuilt)
+            entries = link(head, lines)
             connection.execute(
                 AUDIT.insert(),
                 [
@@ -154,7 +173,7 @@ class SqlSink:
         return list(self._read(sa.select(AUDIT).where(sa.or_(*matches)).order_by(AUDIT.c.seq)))
 
     def head(self) -> Head | None:
-        """The head's row.
+        """The head's row; `UNREADABLE_HEAD` where it holds something else.
 
         Raises:
             SinkError: the database cannot be read.
@@ -162,38 +181,43 @@ class SqlSink:
         with self._transaction() as connection:
             if not sa.inspect(connection).has_table(HEAD.name):
                 return None
-            row = connection.execute(sa.select(HEAD.c.last_seq, HEAD.c.hash)).first()
-        return None if row is None else Head(row.last_seq, row.hash)
+            return _head(connection)
 
     def close(self) -> None:
         """Close the pooled connections."""
         self._engine.dispose(close=os.getpid() == self._pid)
 
-    def _end(self, connection: sa.Connection) -> Head:
-        """The end to append to, under the writers' lock."""
-        row = connection.execute(sa.select(HEAD.c.last_seq, HEAD.c.hash)).first()
+    def _end(self, connection: sa.Connection) -> tuple[Head, Rebuilt | None]:
+        """The end to append to, under the writers' lock, and why the head is made anew if it is."""
+        head = _head(connection)
         newest = connection.execute(
             sa.select(AUDIT.c.seq, AUDIT.c.hash).order_by(AUDIT.c.seq.desc()).limit(1)
         ).first()
-        if row is None:
-            head = Head() if newest is None else Head(newest.seq, newest.hash)
-            if newest is not None:
+        if head is None or not head.sound:
+            lost = Rebuilt.MISSING if head is None else Rebuilt.UNREADABLE
+            why = None if head is None and newest is None else lost
+            if why is not None:
                 logger.warning(
-                    "audit log %s has lost its head: rebuilt from its last entry", self.place
+                    "audit log %s has lost its head (%s): rebuilt from its last entry, which the next "
+                    "entry says",
+                    self.place,
+                    why.value,
                 )
-            connection.execute(HEAD.insert().values(id=1, last_seq=head.count, hash=head.hash))
-            return head
+            end = Head() if newest is None else Head(newest.seq, newest.hash)
+            connection.execute(HEAD.delete())
+            connection.execute(HEAD.insert().values(id=1, last_seq=end.count, hash=end.hash))
+            return end, why
         count = 0 if newest is None else newest.seq
-        if count != row.last_seq:
+        if count != head.count:
             logger.error(
                 "audit log %s ends in entry %d and its head says %d: `aucert audit verify` will "
                 "name the first entry that is wrong",
                 self.place,
                 count,
-                row.last_seq,
+                head.count,
             )
         # Past whatever somebody put there, or its number would stop every further record.
-        return Head(max(count, row.last_seq), row.hash)
+        return Head(max(count, head.count), head.hash), None
 
     def _read(self, query: sa.Select[Any]) -> Iterator[Entry]:
         with self._transaction() as connection:
@@ -233,6 +257,14 @@ class SqlSink:
         if self._file is not None:
             with suppress(FileExistsError):
                 os.close(os.open(self._file, os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+
+
+def _head(connection: sa.Connection) -> Head | None:
+    row = connection.execute(sa.select(HEAD.c.last_seq, HEAD.c.hash)).first()
+    if row is None:
+        return None
+    head = Head(row.last_seq, row.hash)
+    return head if head.sound else UNREADABLE_HEAD
 
 
 def _parse(url: str) -> URL:

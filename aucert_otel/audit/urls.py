@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Sink: TypeAlias = "JsonlSink | SqlSink"
 
 _FORMS = (
-    "write jsonl:///audit.jsonl, a path that ends in .jsonl, sqlite:///aucert.db or "
+    "give jsonl:///audit.jsonl, a path that ends in .jsonl, sqlite:///aucert.db or "
     "postgresql://user:password@host/database"
 )
 
@@ -45,8 +45,9 @@ def open_sink(url: str | os.PathLike[str], *, must_exist: bool = False) -> Sink:
         if not text.endswith(".jsonl"):
             # It may be a mistyped URL with a password in it, so only a plain name is shown.
             shown = f"{text!r} " if "@" not in text else ""
+            wanted = "read" if must_exist else "write to"
             raise ConfigurationError(
-                f"the audit log {shown}is not a place we can write to: {_FORMS}"
+                f"the audit log {shown}is not a place we can {wanted}: {_FORMS}"
             )
         return _jsonl(text, must_exist=must_exist)
     kind, _, driver = scheme.lower().partition("+")
@@ -79,8 +80,19 @@ def _path(kind: str, rest: str) -> str:
     return path
 
 
+def files_of(url: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """The files that a log at a URL consists of, whether they are there yet or not.
+
+    Raises:
+        ConfigurationError, MissingExtraError: as `open_sink`.
+    """
+    sink = open_sink(url)
+    sink.close()
+    return sink.files
+
+
 def _check_place(path: Path, *, must_exist: bool) -> None:
-    if must_exist and not path.is_file():
+    if must_exist and not os.path.lexists(path):
         raise ConfigurationError(f"there is no audit log at {os.fspath(path)!r}")
     if not path.parent.is_dir():
         rooted = Path("/", path.parent).is_dir() and not path.is_absolute()
@@ -92,12 +104,20 @@ def _check_place(path: Path, *, must_exist: bool) -> None:
         raise ConfigurationError(
             f"the audit log {os.fspath(path)!r} is a folder: name a file in it"
         )
+    if path.exists() and not path.is_file():
+        raise ConfigurationError(
+            f"the audit log {os.fspath(path)!r} is a pipe or a device: name a file"
+        )
 
 
 def _jsonl(path: str, *, must_exist: bool) -> JsonlSink:
     from aucert_otel.audit.jsonl import JsonlSink
 
     _check_place(Path(path), must_exist=must_exist)
+    if Path(path).is_symlink():
+        raise ConfigurationError(
+            f"the audit log {path!r} is a symbolic link, which is not followed: name the file itself"
+        )
     return JsonlSink(path)
 
 

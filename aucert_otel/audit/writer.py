@@ -34,7 +34,7 @@ class AuditWriter:
 
     The thread starts at the first record. A record stays in the queue until the sink has
     acknowledged it, so the bound holds for everything that is not on the disk yet. While a sink
-    fails, its records are tried again with growing, jittered pauses. After a fork the child starts
+    fails, with whatever exception, its records are tried again with growing, jittered pauses. After a fork the child starts
     with an empty queue and its own thread; what was queued before is the parent's to write.
 
     What is not stored is counted in `dropped`: ``full`` and ``closed`` (`put` said ``False``),
@@ -173,8 +173,13 @@ class AuditWriter:
             _register_exit(weakref.ref(self))
 
     def _run(self) -> None:
-        while self._wait_for_work():
-            self._store_some()
+        while True:
+            try:
+                if not self._wait_for_work():
+                    return
+                self._store_some()
+            except BaseException as error:  # noqa: BLE001 - nothing may end this thread silently: its message would reach the screen, its records nobody
+                self._failed(error)
 
     def _drain(self, deadline: float) -> None:
         while self._queue and time.monotonic() < deadline:
@@ -204,7 +209,9 @@ class AuditWriter:
             self.sink.append(batch)
         except (ValueError, TypeError):
             self._store_singly(batch)
-        except Exception as error:  # noqa: BLE001 - any sink, ours or not: the application's thread must not see it and this one must live
+        except BaseException as error:
+            if self._passes(error):
+                raise
             self._failed(error)
         else:
             self._finish(len(batch))
@@ -216,7 +223,9 @@ class AuditWriter:
         for item in waiting:
             try:
                 record = item if isinstance(item, AuditRecord) else item()
-            except Exception as error:  # noqa: BLE001 - the builder reads the application's data: one bad record must not stop the rest
+            except BaseException as error:
+                if self._passes(error):
+                    raise
                 if not self._built:
                     self._drop("rejected", 1, describe(error))
                     self._finish(1, lost=True)
@@ -232,7 +241,9 @@ class AuditWriter:
             except (ValueError, TypeError) as error:
                 self._drop("rejected", 1, describe(error))
                 self._finish(1, lost=True)
-            except Exception as error:  # noqa: BLE001 - same
+            except BaseException as error:
+                if self._passes(error):
+                    raise
                 self._failed(error)
                 return
             else:
@@ -256,7 +267,15 @@ class AuditWriter:
             self._lost += count if lost else 0
             self._changed.notify_all()
 
-    def _failed(self, error: Exception) -> None:
+    def _passes(self, error: BaseException) -> bool:
+        """Whether an exception is for the thread it came up on: Ctrl-C, while a caller drains.
+
+        On the writer's own thread nothing passes: any sink and any builder, ours or not, may raise
+        anything, and the thread lives on.
+        """
+        return not isinstance(error, Exception) and threading.current_thread() is not self._thread
+
+    def _failed(self, error: BaseException) -> None:
         with self._changed:
             self._failures += 1
             first = self._failures == 1
@@ -280,8 +299,13 @@ class AuditWriter:
                 f", {why}" if why else "",
             )
         if self._on_drop is not None:
-            with _GUARD:
-                self._on_drop(reason, count)
+            try:
+                with _GUARD:
+                    self._on_drop(reason, count)
+            except BaseException as error:
+                if self._passes(error) or isinstance(error, Exception):
+                    raise
+                logger.error("on_drop of the audit log raised %s", describe(error))  # noqa: TRY400 - a traceback would show the message
 
 
 _writers: weakref.WeakSet[AuditWriter] = weakref.WeakSet()

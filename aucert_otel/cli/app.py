@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from aucert_otel._safe import describe
 from aucert_otel._version import __version__
-from aucert_otel.cli import EXIT_UNUSABLE
+from aucert_otel.cli import EXIT_INTERRUPTED, EXIT_NOBODY_READS, EXIT_UNUSABLE
 from aucert_otel.cli.audit import audit
 from aucert_otel.cli.calibrate import calibrate
 from aucert_otel.cli.cascade import cascade
@@ -22,6 +24,30 @@ from aucert_otel.errors import AucertError
 
 COMMAND_GROUP: Final = "aucert_otel.commands"
 """Packages register further commands under this group, as functions that typer understands."""
+
+
+class _Group(TyperGroup):
+    """Gives what ends a command from outside our exit codes, before typer gives it its own."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> Any:
+        """Parse the command line; ``--help`` prints here."""
+        with _exit_codes():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        with _exit_codes():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _exit_codes() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise SystemExit(EXIT_INTERRUPTED) from None
+    except BrokenPipeError:
+        raise SystemExit(EXIT_NOBODY_READS) from None
 
 
 def _version(wanted: bool) -> None:
@@ -43,6 +69,7 @@ def build() -> typer.Typer:
     """The application with every command there is."""
     app = typer.Typer(
         name="aucert",
+        cls=_Group,
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from aucert_otel.audit import AuditSink, ChainReport, Entry, SinkError, open_sink, queries
+from aucert_otel.audit import AuditSink, ChainReport, Entry, Fault, SinkError, open_sink, queries
 from aucert_otel.cli.screen import console, cut, json_text, plural, safe
 from aucert_otel.cli.settings import DEFAULT_FILE
 from aucert_otel.config import load
@@ -44,6 +44,11 @@ def _opened(url: str | None, config: Path | None) -> Iterator[AuditSink]:
         yield sink
     except SinkError as error:
         raise ConfigurationError(str(error)) from error
+    except OSError as error:
+        named = f" {error.filename}" if error.filename else ""
+        raise ConfigurationError(
+            f"the audit log{named} cannot be read: {error.strerror or type(error).__name__}"
+        ) from error
     finally:
         sink.close()
 
@@ -115,6 +120,8 @@ def verify(
     config: Settings = None,
 ) -> None:
     """Check the hash chain. Exit 0 whole, 1 broken (the first such record is named), 2 unusable."""
+    if where is not None and url is not None and where != url:
+        raise ConfigurationError("the log is named twice: give it as [URL] or as --url")
     with _opened(where or url, config) as sink:
         report = queries.verify_sink(sink, expect)
     out = console()
@@ -126,15 +133,21 @@ def verify(
 def _verdict(report: ChainReport) -> str:
     broken = report.broken
     if broken is not None:
-        return (
+        said = (
             f"BROKEN at record {broken.seq} ({broken.fault.value}): {broken.detail}\n"
             f"{plural(report.checked, 'record')} from the first on hold."
         )
+        return f"{said}\nhead: {report.last_hash}" if broken.fault is Fault.HEAD_REBUILT else said
     lines = [f"whole: {plural(report.checked, 'record')}, each follows the one before it"]
     if report.anchored_at is not None:
         lines.append(f"the expected hash is that of record {report.anchored_at}")
     if report.beyond_head:
         lines.append(f"{plural(report.beyond_head, 'record')} came after the head was last written")
+    if report.caught_up:
+        lines.append(
+            f"a writer found records after the head {plural(report.caught_up, 'time')}, as a kill "
+            "leaves them, and made it anew"
+        )
     if report.torn:
         lines.append("after the last record is the beginning of one that was never acknowledged")
     lines.append(f"head: {report.last_hash}")

@@ -15,6 +15,7 @@ from aucert_otel._sentences import one_of, shown
 from aucert_otel.cascade import Cascade
 from aucert_otel.certificate import SETTLES_BOTH
 from aucert_otel.cli.calibration import table
+from aucert_otel.cli.outfile import refuse_no_file
 from aucert_otel.cli.screen import console, plural, safe
 from aucert_otel.cli.settings import settings
 from aucert_otel.errors import ConfigurationError
@@ -73,8 +74,10 @@ def calibrate(  # noqa: PLR0917 - typer reads the options off the signature
     """Find the thresholds labelled answers support. That none is supported is a result: exit 0."""
     thresholds = _grid(grid)
     errors = console(stderr=True)
-    if out is not None and out.exists() and out.samefile(gold):
-        raise ConfigurationError(f"--out {out} is the input itself: name another file")
+    if out is not None:
+        refuse_no_file(out)
+        if out.exists() and out.samefile(gold):
+            raise ConfigurationError(f"--out {out} is the input itself: name another file")
     with gold.open("rb") as stream:
         found = read_gold(stream, by, lambda said: errors.print(safe(said), soft_wrap=True))
     if not found.trials:

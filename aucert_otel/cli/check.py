@@ -8,12 +8,14 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, BinaryIO, Final
+from typing import Annotated, BinaryIO
 
 import typer
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress, SpinnerColumn, TimeElapsedColumn
 
+from aucert_otel.audit.urls import files_of
+from aucert_otel.cli import EXIT_INTERRUPTED, EXIT_UNUSABLE
 from aucert_otel.cli.checking import Check, Harnesses
 from aucert_otel.cli.estimate import say_estimate
 from aucert_otel.cli.outfile import open_out
@@ -23,9 +25,6 @@ from aucert_otel.cli.tally import Tally, summary
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.rows import InputLine, read_rows
 from aucert_otel.telemetry.boundary import Boundary
-
-
-EXIT_INTERRUPTED: Final = 130
 
 
 def check(  # noqa: PLR0917 - typer reads the options off the signature
@@ -65,7 +64,8 @@ def check(  # noqa: PLR0917 - typer reads the options off the signature
     with _opened(source) as stream:
         lines = read_rows(stream)
         if estimate:
-            say_estimate(lines, harnesses, errors, tests_per_day)
+            rows, bad = say_estimate(lines, harnesses, errors, tests_per_day)
+            say_unusable(source, rows, bad, errors)
             return
         harnesses.check_ready()
         run = _Run(harnesses, source, out, concurrency, content, tests_per_day)
@@ -100,7 +100,11 @@ def _check(lines: Iterator[InputLine], run: _Run, errors: Console) -> None:
     exporting = _export()
     with ExitStack() as stack:
         records = open_out(
-            out, run.source, found.versions(run.harnesses.cascade), sys.stdout.buffer
+            out,
+            run.source,
+            found.versions(run.harnesses.cascade),
+            sys.stdout.buffer,
+            () if found.audit_url is None else files_of(found.audit_url),
         )
         stack.callback(records.close)
         if records.torn:
@@ -129,14 +133,28 @@ def _check(lines: Iterator[InputLine], run: _Run, errors: Console) -> None:
     dropped = 0 if audit is None else sum(audit.dropped.values())
     if dropped or not stored:
         errors.print(safe(f"{plural(dropped, 'record')} did not reach the audit log"))
+    check.say_alike()
     _say(tally, errors if out == "-" else console(), errors, run)
-    if tally.bad and not (check.interrupted or tally.decisions or tally.resumed):
-        errors.print(safe(f"no row of {run.source} could be checked"))
-        raise typer.Exit(EXIT_UNUSABLE)
+    say_unusable(run.source, tally.counts.rows, tally.bad, errors, ended=not check.interrupted)
     if check.interrupted:
         left = f"; {plural(check.abandoned, 'row')} under way abandoned" if check.abandoned else ""
         errors.print(safe(f"interrupted{left}: the same command goes on from here"))
         raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def say_unusable(source: str, rows: int, bad: int, errors: Console, *, ended: bool = True) -> None:
+    """Say that an input held nothing to check.
+
+    Raises:
+        typer.Exit: it held rows, and none of them could be checked. An empty input is no fault.
+    """
+    if rows or not ended:
+        return
+    if not bad:
+        errors.print(safe(f"{source} holds no row"), soft_wrap=True)
+        return
+    errors.print(safe(f"no row of {source} could be checked"), soft_wrap=True)
+    raise typer.Exit(EXIT_UNUSABLE)
 
 
 def _say(tally: Tally, screen: Console, errors: Console, run: _Run) -> None:

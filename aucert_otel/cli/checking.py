@@ -15,6 +15,7 @@ from aucert_otel._sentences import visible
 from aucert_otel.audit import AuditWriter, record_of_outcome
 from aucert_otel.audit.record import Boundary
 from aucert_otel.cli.outfile import OutFile, Past
+from aucert_otel.cli.screen import plural
 from aucert_otel.cli.tally import Tally
 from aucert_otel.config import Config
 from aucert_otel.errors import ConfigurationError
@@ -73,6 +74,28 @@ class Harnesses:
             tenant=generation.tenant or self.tenant,
             test_id=generation.test_id or f"line-{line.number}",
         )
+
+
+@dataclass(slots=True)
+class Alike:
+    """Problems of the settings that rows meet: each is said once, and counted."""
+
+    _rows: dict[str, list[int]] = field(default_factory=dict)
+    """The first line that met a problem, and how many did."""
+
+    def first(self, line: int, problem: str) -> str | None:
+        """The sentence for a row, if it is the first to meet this problem."""
+        met = self._rows.setdefault(problem, [line, 0])
+        met[1] += 1
+        return f"line {line}: {problem}" if met[1] == 1 else None
+
+    def more(self) -> list[str]:
+        """A sentence for each problem that further rows met."""
+        return [
+            f"{plural(count - 1, 'further row')} left out for the same reason as line {line}"
+            for line, count in self._rows.values()
+            if count > 1
+        ]
 
 
 class Feed:
@@ -143,6 +166,7 @@ class Check:
     step: Callable[[], None] = lambda: None
     tally: Tally = field(default_factory=Tally)
     interrupted: bool = False
+    alike: Alike = field(default_factory=Alike)
     abandoned: int = 0
     """Rows whose check was under way when the run was interrupted."""
 
@@ -219,13 +243,20 @@ class Check:
         try:
             harness = self.harnesses.of(generation)
         except ConfigurationError as error:
-            self._refuse(f"line {line.number}: {error}")
+            # What is wrong is in the settings, and many rows may meet it.
+            self._refuse(self.alike.first(line.number, str(error)))
             return None
         return _Started(line, line.row, asyncio.create_task(_check(harness, generation, limit)))
 
-    def _refuse(self, problem: str) -> None:
+    def say_alike(self) -> None:
+        """Report how many further rows met a problem that was said once."""
+        for sentence in self.alike.more():
+            self.report(visible(sentence))
+
+    def _refuse(self, problem: str | None) -> None:
         self.tally.bad += 1
-        self.report(visible(problem))
+        if problem is not None:
+            self.report(visible(problem))
         self.step()
 
     def _count(self, past: Past, row: Row) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from rich.console import Console
 
 from aucert_otel.cascade import Cascade
-from aucert_otel.cli.checking import Harnesses
+from aucert_otel.cli.checking import Alike, Harnesses
 from aucert_otel.cli.screen import console, plural, safe, usd
 from aucert_otel.cli.tables import by_stage
 from aucert_otel.config.rates import Rate
@@ -46,8 +46,12 @@ class _Read:
 
 def say_estimate(
     lines: Iterator[InputLine], harnesses: Harnesses, errors: Console, tests_per_day: float
-) -> None:
-    """Print what checking these rows would cost, by stage: as expected, and at worst."""
+) -> tuple[int, int]:
+    """Print what checking these rows would cost, by stage: as expected, and at worst.
+
+    Returns:
+        How many rows would be checked, and how many are bad.
+    """
     read = _read(lines, harnesses, errors)
     screen = console()
 
@@ -58,7 +62,7 @@ def say_estimate(
     left_out = f"; {plural(read.bad, 'bad row')} left out" if read.bad else ""
     say(f"{plural(rows, 'row')} to check{left_out}; nothing was called")
     if not read.priced:
-        return
+        return rows, read.bad
     expected: float | None = 0.0
     worst: float | None = 0.0
     for each in read.priced.values():
@@ -72,7 +76,7 @@ def say_estimate(
         worst = add_usd(worst, None if last is None else last * each.rows)
     if worst == 0:
         say("no model is asked: these rows cost $0")
-        return
+        return rows, read.bad
     say("")
     shares = ", ".join(f"{share:.0%}" for share in SPECIFIED_SHARES)
     say(f"assumed: the stages that ask a model settle {shares} of the rows")
@@ -80,27 +84,31 @@ def say_estimate(
     say(f"these rows: {usd(expected)} as assumed, {usd(worst)} if every row needs every stage")
     if worst is None:
         say("unknown: give its models a price, or install aucert-otel[prices]")
+    return rows, read.bad
 
 
 def _read(lines: Iterator[InputLine], harnesses: Harnesses, errors: Console) -> _Read:
-    read = _Read()
+    read, alike = _Read(), Alike()
     config, chosen = harnesses.config, harnesses.cascade
     for line in lines:
-        problem = line.problem
+        problem, good = line.problem, False
         if line.row is not None:
             generation = harnesses.prepared(line, line.row)
             try:
                 cascade = config.cascade_of(generation.tenant, cascade=chosen)
             except ConfigurationError as error:
-                problem = f"line {line.number}: {error}"
+                problem = alike.first(line.number, str(error))
             else:
+                good = True
                 key = (cascade.name, cascade.version)
                 if key not in read.priced:
                     rates = config.rates(generation.tenant, cascade=chosen)
                     read.priced[key] = _Priced(cascade, rates)
                 read.priced[key].rows += 1
                 read.priced[key].tokens += tokens_of(generation)
+        read.bad += not good
         if problem is not None:
-            read.bad += 1
             errors.print(safe(problem), soft_wrap=True)
+    for sentence in alike.more():
+        errors.print(safe(sentence), soft_wrap=True)
     return read

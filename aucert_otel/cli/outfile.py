@@ -4,12 +4,16 @@ A row is done when the file holds a record with the digest of its line, made by 
 a cascade. So a row that moved is not checked twice, a row that changed is checked anew, and of
 three equal rows three are checked. A file with records of another version is refused: two versions'
 verdicts in one file would be counted together.
+
+It is a regular file, and one run at a time has it: whatever else is there is refused before anything
+is read from it or written to it.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,7 +80,11 @@ class OutFile:
 
 
 def open_out(
-    path: str | None, source: str, versions: Collection[tuple[str, str]], out: BinaryIO
+    path: str | None,
+    source: str,
+    versions: Collection[tuple[str, str]],
+    out: BinaryIO,
+    taken: Collection[Path] = (),
 ) -> OutFile:
     """Open an output file, reading what an earlier run left in it.
 
@@ -85,21 +93,33 @@ def open_out(
         source: The input, which may not be the same file.
         versions: Names and versions of the cascades this run may use.
         out: Standard output, as bytes.
+        taken: The files of the audit log, which may not be the same file either.
 
     Raises:
-        ConfigurationError: the file is something else, or was written by another cascade.
+        ConfigurationError: the file is something else, was written by another cascade, or another
+            run is writing to it.
         OSError: it cannot be read or written.
     """
     if path is None:
         return OutFile()
     if path == "-":
         return OutFile(_stream=_Unclosed(out))
-    if source != "-" and Path(path).exists() and Path(path).samefile(source):
+    file = Path(path)
+    refuse_no_file(file)
+    if source != "-" and file.exists() and file.samefile(source):
         raise ConfigurationError(f"--out {path} is the input itself: name another file")
+    if any(_same(file, each) for each in taken):
+        raise ConfigurationError(
+            f"--out {path} is the audit log, or a file that belongs to it: name another file"
+        )
     done: dict[str, list[Past]] = {}
-    stream = Path(path).open("a+b", buffering=0)  # noqa: SIM115 - closed by OutFile.close
+    stream = open(file, "a+b", buffering=0, opener=_opener)  # noqa: SIM115 - closed by OutFile.close; a Path takes no opener
     try:
-        whole = _read(path, done, versions)
+        _lock(stream, path)
+        # A reader of the same file, should its name mean another by now.
+        with os.fdopen(os.dup(stream.fileno()), "rb") as reader:
+            reader.seek(0)
+            whole = _read(reader, path, done, versions)
         torn = whole < stream.seek(0, os.SEEK_END)
         if torn:
             stream.truncate(whole)
@@ -107,6 +127,51 @@ def open_out(
         stream.close()
         raise
     return OutFile(done, torn, stream)
+
+
+def refuse_no_file(path: Path) -> None:
+    """Refuse what ``--out`` cannot be: a folder, a pipe or a device.
+
+    Raises:
+        ConfigurationError: it is one of them.
+        OSError: it cannot be looked at.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(mode):
+        kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+        kind = next((named for test, named in kinds if test(mode)), "a device")
+        raise ConfigurationError(f"--out {path} is {kind}: name a file")
+
+
+def _opener(path: str, flags: int) -> int:
+    # Should a pipe have come into its place since it was looked at, nobody waits for it.
+    fd = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY, 0o666)
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise ConfigurationError(f"--out {path} is no regular file: name a file")
+    return fd
+
+
+def _same(file: Path, other: Path) -> bool:
+    if file.exists() and other.exists():
+        return file.samefile(other)
+    return file.resolve() == other.resolve()
+
+
+def _lock(stream: BinaryIO, path: str) -> None:
+    try:
+        import fcntl
+    except ImportError:  # no POSIX locks on this system: two runs are the user's to keep apart
+        return
+    try:
+        fcntl.flock(stream.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise ConfigurationError(
+            f"another run is writing to {path}: wait until it has ended, or name another --out"
+        ) from None
 
 
 class _Unclosed:
@@ -124,27 +189,31 @@ class _Unclosed:
         """Leave it open."""
 
 
-def _read(path: str, done: dict[str, list[Past]], versions: Collection[tuple[str, str]]) -> int:
+def _read(
+    stream: BinaryIO,
+    path: str,
+    done: dict[str, list[Past]],
+    versions: Collection[tuple[str, str]],
+) -> int:
     """Read the records of an earlier run; returns the length of what is whole."""
     whole = 0
-    with Path(path).open("rb") as stream:
-        for number, line in enumerate(stream, 1):
-            if not line.endswith(b"\n"):
-                if not line.startswith(_BEGINNING) and not _BEGINNING.startswith(line):
-                    raise _foreign(path, number)
-                break
-            whole += len(line)
-            record = _record(line)
-            if record is None:
+    for number, line in enumerate(stream, 1):
+        if not line.endswith(b"\n"):
+            if not line.startswith(_BEGINNING) and not _BEGINNING.startswith(line):
                 raise _foreign(path, number)
-            made_by = (str(record["cascade"]), str(record["cascade_version"]))
-            if made_by not in versions:
-                allowed = ", ".join(f"{name} {version}" for name, version in sorted(versions))
-                raise ConfigurationError(
-                    f"{path} line {number} was written by the cascade {shown(made_by[0])} version "
-                    f"{shown(made_by[1])}, and this run uses {allowed}: name another --out"
-                )
-            done.setdefault(str(record["input"]), []).append(_past(record))
+            break
+        whole += len(line)
+        record = _record(line)
+        if record is None:
+            raise _foreign(path, number)
+        made_by = (str(record["cascade"]), str(record["cascade_version"]))
+        if made_by not in versions:
+            allowed = ", ".join(f"{name} {version}" for name, version in sorted(versions))
+            raise ConfigurationError(
+                f"{path} line {number} was written by the cascade {shown(made_by[0])} version "
+                f"{shown(made_by[1])}, and this run uses {allowed}: name another --out"
+            )
+        done.setdefault(str(record["input"]), []).append(_past(record))
     return whole
 
 

@@ -13,7 +13,15 @@ from aucert_otel._sentences import visible
 
 def console(*, stderr: bool = False) -> Console:
     """A console that takes no markup and no emoji codes; 80 columns where there is no terminal."""
-    return Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    return _Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+
+
+class _Console(Console):
+    """A reader that went away, as ``head`` does, is raised: the command line knows what to do."""
+
+    def on_broken_pipe(self) -> None:
+        """Called while the error is handled."""
+        raise BrokenPipeError
 
 
 def safe(text: object, style: str = "") -> Text:

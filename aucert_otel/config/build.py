@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from aucert_otel._sentences import hint, one_of, path, shown
 from aucert_otel.budget import Estimate
@@ -15,6 +15,7 @@ from aucert_otel.config.chat import MODELS, resolve
 from aucert_otel.config.models import ChangedModel, GateModel, StageModel, StagesModel
 from aucert_otel.config.presets import fill, preset, preset_names
 from aucert_otel.config.problems import Problems
+from aucert_otel.config.salvage import salvage_stages
 from aucert_otel.errors import ConfigurationError, MissingExtraError
 from aucert_otel.stage import Gate, Stage
 from aucert_otel.verdict import Verdict
@@ -23,6 +24,10 @@ from aucert_otel.verifier import ENTRY_POINT_GROUP, Verifier, load_verifier, wai
 
 if TYPE_CHECKING:
     from aucert_otel.llm.client import HttpChatModel
+
+
+_REFUSED: Final = object()
+"""Stands for roles of which something was said already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,13 @@ class _Build:
             found = self._from_preset(data)
         else:
             model = self.problems.validate(StagesModel, data, self.place)
-            found = None if model is None else self._written_out(model)
+            if model is None:
+                self._stages(salvage_stages(data))
+            found = (
+                None
+                if model is None
+                else (self._stages(list(enumerate(model.stages))), model.strict)
+            )
         if found is None:
             return None
         stages, strict = found
@@ -102,16 +113,16 @@ class _Build:
             self.problems.add(self.place, f": {error}")
             return None
 
-    def _written_out(self, model: StagesModel) -> tuple[list[Stage | None], bool]:
+    def _stages(self, models: list[tuple[int, StageModel]]) -> list[Stage | None]:
         stages = []
-        for index, stage in enumerate(model.stages):
+        for index, stage in models:
             place = f"{self.place}.stages[{index}]"
             options = dict(stage.options)
             if MODELS in options:
                 options[MODELS] = self._roles(options[MODELS], f"{place}.options.{MODELS}")
             filled = stage.model_copy(update={"options": options})
             stages.append(self._stage(filled, place, f"{place}.options", f"{place}.gate"))
-        return stages, model.strict
+        return stages
 
     def _from_preset(self, data: Mapping[str, Any]) -> tuple[list[Stage | None], bool] | None:
         chosen, problems = data["preset"], self.problems
@@ -137,9 +148,9 @@ class _Build:
                 problems.add(at, f" is no stage of this preset: {hint(stage, stages)}")
         if MODELS in given:
             given[MODELS] = self._roles(given[MODELS], f"{self.place}.{MODELS}")
-        if changed is None or len(problems.found) > before:
-            return None
-        return [
+        fits = changed is not None and len(problems.found) == before
+        changed = changed or ChangedModel(preset=chosen)
+        built = [
             self._stage(
                 stage.model_copy(
                     update={
@@ -152,13 +163,19 @@ class _Build:
                 f"{self.place}.gates.{name}",
             )
             for name, stage in zip(stages, model.stages, strict=True)
-        ], changed.strict
+        ]
+        return (built, changed.strict) if fits else None
 
     def _roles(self, given: Any, place: str) -> Any:
-        """Roles with their models; what is no mapping is left to the verifier to refuse."""
+        """Roles with their models; what is no mapping is left to the verifier to refuse.
+
+        Returns:
+            `_REFUSED` where a name is wrong, so that no stage says of it that it is missing.
+        """
         if not isinstance(given, Mapping):
             return given
         changed = self.changes.models
+        before = len(self.problems.found)
         own = {role: each for role, each in given.items() if role not in changed}
         found = resolve(own, self.models, place, self.problems)
         at = f"{self.changes.place}.{MODELS}"
@@ -166,10 +183,12 @@ class _Build:
         for each in found.values():
             models = each if isinstance(each, list) else [each]
             self.used.update({model.name: model for model in models if model is not None})
-        return found
+        return found if len(self.problems.found) == before else _REFUSED
 
     def _stage(self, model: StageModel, place: str, options: str, gate: str) -> Stage | None:
         problems, changes = self.problems, self.changes
+        if model.options.get(MODELS) is _REFUSED:
+            return None
         known = sorted({entry.name for entry in entry_points(group=ENTRY_POINT_GROUP)})
         if model.verifier not in known:
             said = shown(model.verifier, yaml=True)
@@ -182,11 +201,12 @@ class _Build:
             problems.add(place, f": {error}")
             return None
         except ConfigurationError as error:
-            # A verifier that names the path within its options is taken at its word.
-            said = str(error)
-            at = changes.place if changes.models and said.startswith(MODELS) else options
-            within = any(said.startswith((f"{k} ", f"{k}[", f"{k}.", f"{k}:")) for k in given)
-            problems.add(at, f".{said}" if within else f": {said}")
+            # A verifier that names the path within its options is taken at its word. One that found
+            # several problems says each on a line of its own.
+            for said in str(error).splitlines():
+                at = changes.place if changes.models and said.startswith(MODELS) else options
+                within = any(said.startswith((f"{k} ", f"{k}[", f"{k}.", f"{k}:")) for k in given)
+                problems.add(at, f".{said}" if within else f": {said}")
             return None
         stage = Stage(
             verifier,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from aucert_otel._sentences import shown, visible
 from aucert_otel.audit import open_sink
@@ -14,6 +12,7 @@ from aucert_otel.config.chat import MODELS, clients, refuse_keys
 from aucert_otel.config.config import Config
 from aucert_otel.config.models import FileModel
 from aucert_otel.config.problems import Problems
+from aucert_otel.config.salvage import asks_models, salvage, whole_models
 from aucert_otel.config.tenants import Tenant, own_cascades, read_tenants
 from aucert_otel.config.yaml_text import parse
 from aucert_otel.errors import ConfigurationError, MissingExtraError
@@ -58,16 +57,16 @@ def parse_config(text: str, source: str = "aucert.yaml", folder: Path = Path()) 
         raise ConfigurationError(f"{source} {what}: it needs at least a mapping with cascades")
     problems = Problems()
     document = {**document, MODELS: refuse_keys(document.get(MODELS, {}), problems)}
-    model = problems.validate(FileModel, document)
-    if model is None:
-        _check_cascades(document, problems)
-        raise problems.refusal(source)
-    builder = Builder(model.cascades, clients(model.models, problems), folder)
-    if (
-        problems.found
-    ):  # a cascade could not tell a model that is refused from one that is not there
-        raise problems.refusal(source)
-    built = {name: builder.build(name, problems) for name in model.cascades}
+    # What is left of a file that does not fit is read on, so that all is said in one run.
+    model = problems.validate(FileModel, document) or salvage(document)
+    models = clients(model.models, problems)
+    builder = Builder(model.cascades, models, folder)
+    # A cascade could not tell a model that is refused from one that is not there.
+    usable = not problems.found or whole_models(document[MODELS], models)
+    built = {
+        name: builder.build(name, problems) if usable or not asks_models(data) else None
+        for name, data in model.cascades.items()
+    }
     tenants = read_tenants(model, built, problems)
     url = None if model.audit is None else model.audit.url
     if url is not None:
@@ -83,23 +82,6 @@ def parse_config(text: str, source: str = "aucert.yaml", folder: Path = Path()) 
         builder,
         audit_url=url,
     )
-
-
-def _check_cascades(document: Mapping[str, Any], problems: Problems) -> None:
-    """Look into the cascades of a file that is refused anyway, so that all is said at once."""
-    cascades = document.get("cascades")
-    # Without its models a cascade that asks some cannot be judged.
-    if isinstance(cascades, dict) and not document[MODELS]:
-        builder = Builder(
-            {
-                name: data
-                for name, data in cascades.items()
-                if isinstance(name, str) and isinstance(data, dict)
-            },
-            {},
-        )
-        for name in builder.cascades:
-            builder.build(name, problems)
 
 
 def _check_audit(url: str, problems: Problems) -> None:

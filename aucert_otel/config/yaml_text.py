@@ -15,10 +15,39 @@ MAX_NODES: Final = 100_000
 """Values in a document with its aliases written out: a small file can name a huge one."""
 
 
+_NUMBERS = {
+    "tag:yaml.org,2002:int": "a whole number",
+    "tag:yaml.org,2002:float": "a number",
+    "tag:yaml.org,2002:bool": "true or false",
+    "tag:yaml.org,2002:timestamp": "a date that exists",
+}
+
+
 class _Loader(yaml.SafeLoader):
-    """Refuses what YAML lets pass: a second value for a key silently replaces the first."""
+    """Refuses what YAML lets pass, and what it trips over.
+
+    A second value for a key silently replaces the first; 1:30 silently is 90, and 010 is 8.
+    """
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            _refuse_other_bases(node)
+            return super().construct_object(node, deep=deep)
+        except (ValueError, ArithmeticError, AttributeError, LookupError, TypeError):
+            # The library takes a tag at its word: ``!!bool maybe`` is a KeyError inside it.
+            what = _NUMBERS.get(node.tag, "what its tag says")
+            raise yaml.constructor.ConstructorError(
+                None, None, f"this is not {what}: write it in quotes", node.start_mark
+            ) from None
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        if not isinstance(node, yaml.MappingNode):
+            raise yaml.constructor.ConstructorError(
+                None,
+                None,
+                "this is not a mapping, as its tag says: leave out the tag",
+                node.start_mark,
+            )
         seen: set[tuple[str, str]] = set()
         for key_node, _ in node.value:
             if isinstance(key_node, yaml.ScalarNode) and key_node.tag != "tag:yaml.org,2002:merge":
@@ -32,6 +61,22 @@ class _Loader(yaml.SafeLoader):
                     )
                 seen.add(key)
         return super().construct_mapping(node, deep=deep)
+
+
+def _refuse_other_bases(node: yaml.Node) -> None:
+    """Refuse what YAML 1.1 reads to another base than it is written in."""
+    if not isinstance(node, yaml.ScalarNode) or not node.tag.endswith((":int", ":float")):
+        return
+    digits = node.value.lstrip("+-").replace("_", "")
+    if ":" in digits:
+        said = "YAML reads a number with colons to base 60"
+    elif node.tag.endswith(":int") and len(digits) > 1 and digits[0] == "0" and digits.isdigit():
+        said = "YAML reads a whole number that begins with 0 to base 8"
+    else:
+        return
+    raise yaml.constructor.ConstructorError(
+        None, None, f"{said}: write it in quotes, or as a plain decimal number", node.start_mark
+    )
 
 
 def parse(text: str, source: str) -> Any:
@@ -56,10 +101,6 @@ def parse(text: str, source: str) -> Any:
         ) from None
     except RecursionError:
         raise ConfigurationError(f"{source}: the file is nested too deeply") from None
-    except ValueError:  # an impossible date such as 2026-02-30, or a number of too many digits
-        raise ConfigurationError(
-            f"{source}: a date or number in it does not exist: write it in quotes"
-        ) from None
     _check_size(document, source)
     return document
 

@@ -8,12 +8,13 @@ leave. Both are stripped of secrets, passed through the user's own mask, and cut
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from aucert_otel.telemetry import names
+from aucert_otel.telemetry.secret_forms import REDACTED as REDACTED  # noqa: PLC0414 - exported again
+from aucert_otel.telemetry.secrets import redact
 
 
 Mask = Callable[[str], str]
@@ -23,24 +24,7 @@ MAX_CONTENT_CHARS = 8192
 MAX_LABEL_CHARS = 256
 MAX_ITEMS = 64
 _SECRET_CHARS = 512
-"""Longer than whatever a pattern below needs to see of a secret."""
-
-_SECRETS = re.compile(
-    r"""(?ix)
-    \b(?:sk|pk|rk)-[a-z0-9_-]{16,}                 # OpenAI, Anthropic, Stripe and their like
-  | \b(?:gh[pousr]|github_pat)_[a-z0-9_]{20,}
-  | \bxox[abprs]-[a-z0-9-]{10,}
-  | \bAKIA[0-9A-Z]{16}\b
-  | \bAIza[0-9A-Za-z_-]{30,}
-  | \beyJ[a-z0-9_-]{8,}(?:\.[a-z0-9_-]*){0,2}           # a JSON web token, cut short or whole
-  | (?<=bearer\s)[^\s"',;]{8,}
-  | (?<=://)[^\s/:@]{1,128}:[^\s/@]{1,128}(?=@)          # user:password in a URL
-  | (?P<key>(?:api[_-]?key|passw(?:or)?d|secret|access[_-]token)["']?\s{0,3}[=:]\s{0,3}["']?)
-    [^\s"',;&]{4,}                                       # what follows such a name, in code or JSON
-    """
-)
-REDACTED = "[redacted]"
-_REPLACEMENT = rf"\g<key>{REDACTED}"
+"""Longer than whatever has to be seen of a secret to know it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +34,7 @@ class Boundary:
     Args:
         capture_content: Whether content leaves at all.
         mask: The user's own rewriting of every text, applied after the built-in removal of
-            secrets. If it raises, the text is withheld: a broken mask must not leak.
+            secrets in known forms. If it raises, the text is withheld: a broken mask must not leak.
     """
 
     capture_content: bool = False
@@ -69,21 +53,24 @@ class Boundary:
         if not isinstance(text, str):
             # A check's names are text by contract only; another object's str() is a user's code.
             return f"[{type(text).__name__}]"
-        length = len(text)
+        length = str.__len__(text)
         # Cut first, since masking costs by length and the text may be hostile; but further out, and
         # once more after it: of a secret that the first cut goes through nothing may remain.
-        text = _SECRETS.sub(_REPLACEMENT, text[: limit + _SECRET_CHARS])
-        if length > limit + _SECRET_CHARS:
-            text = text[:-_SECRET_CHARS]
+        beyond = length > limit + _SECRET_CHARS
+        # The built-in methods, since those of a subclass are a user's code.
+        text = str.__getitem__(text, slice(limit + _SECRET_CHARS))
+        text = redact(str.__str__(text), _SECRET_CHARS if beyond else 0)
         if self.mask is not None:
             try:
                 masked: object = self.mask(text)
-            except Exception:  # noqa: BLE001 - the user's function: withhold rather than leak
+            except (KeyboardInterrupt, SystemExit):
+                raise
+            except BaseException:  # noqa: BLE001 - the user's function: withhold rather than leak
                 return REDACTED
             if not isinstance(masked, str):
                 return REDACTED
-            text = masked
-        if len(text) > limit or length > limit + _SECRET_CHARS:
+            text = str.__str__(masked)
+        if len(text) > limit or beyond:
             text = text[: limit - 1] + "…"
         # Lone surrogates cannot be encoded as UTF-8, and one of them would lose a whole batch.
         return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")

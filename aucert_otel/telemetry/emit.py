@@ -102,7 +102,10 @@ class Telemetry:
                 raise
 
     def fail(self, span: Span, error: BaseException) -> None:
-        """End a span for code that raised."""
+        """End a span for code that raised, unless it has ended already."""
+        with _GUARD:
+            if not span.is_recording() and span.get_span_context().trace_flags.sampled:
+                return
         self.broke(span, error)
         self.end(span)
 
@@ -118,16 +121,14 @@ class Telemetry:
 
     @contextmanager
     def stage(self, name: str, context: Context | None) -> Iterator[Span]:
-        """A span for a stage that waits, current within its block."""
+        """A span for a stage that waits, current in the task it has to itself from here on."""
         span = self.start(names.SPAN_STAGE, context, name)
-        token = otel_context.attach(trace.set_span_in_context(span, context))
+        otel_context.attach(trace.set_span_in_context(span, context))
         try:
             yield span
         except BaseException as error:
             self.fail(span, error)
             raise
-        finally:
-            otel_context.detach(token)
 
     def stage_done(self, span: Span, report: StageReport) -> None:
         """Write a stage's result to its span and end it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from contextvars import ContextVar
 
@@ -31,3 +32,11 @@ def set_default_telemetry(telemetry: Telemetry) -> None:
     """Replace the default; harnesses built without their own use it from the next answer on."""
     global _default  # noqa: PLW0603 - same
     _default = telemetry
+
+
+def _after_fork() -> None:
+    global _lock  # noqa: PLW0603 - another thread may have held it
+    _lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)

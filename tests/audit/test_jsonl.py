@@ -141,7 +141,9 @@ def test_a_lost_or_broken_head_is_seen_and_then_rebuilt_with_a_warning(sink, hea
     sink.append([record("c")])
     assert "lost its head" in caplog.text
     report = verify_sink(sink)
-    assert (report.ok, report.checked) == (True, 3)
+    assert (report.broken.seq, report.broken.fault) == (3, Fault.HEAD_REBUILT)
+    assert report.checked == 3
+    assert ids(sink) == ["a", "b", "c"]
 
 
 def test_a_log_deleted_while_its_head_stayed_is_seen(sink, path):

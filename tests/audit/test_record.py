@@ -17,6 +17,7 @@ from support.audit import record
 from aucert_otel._version import __version__
 from aucert_otel.action import Action, Decision
 from aucert_otel.audit import record_of, record_of_outcome
+from aucert_otel.certificate import Certification
 from aucert_otel.costs import Costs
 from aucert_otel.generation import Generation
 from aucert_otel.outcome import Draft, Outcome
@@ -211,8 +212,14 @@ def test_a_record_without_test_id_gets_one_and_the_generation_does_not():
 def test_stages_are_described_with_what_they_cost_and_why_they_did_not_run():
     stages = (
         StageReport(
-            (holds("a"),), stage="rules", confidence=1.0, latency_s=0.00002, certified=True
+            (holds("a"),),
+            stage="rules",
+            confidence=1.0,
+            latency_s=0.00002,
+            certified=True,
+            certificate=Certification.VALID,
         ),
+        StageReport((holds("a"),), stage="vote", confidence=1.0, certificate=Certification.EXPIRED),
         StageReport(
             stage="judge",
             status=Status.REFUSED,
@@ -228,16 +235,22 @@ def test_stages_are_described_with_what_they_cost_and_why_they_did_not_run():
     assert written["stages"] == [
         {
             "stage": "rules", "verdict": "pass", "confidence": 1.0, "status": "ok", "error": None,
-            "cost_usd": 0.0, "unpriced": [], "latency_ms": 0.02, "calls": 0, "certified": True, "votes": [],
+            "cost_usd": 0.0, "unpriced": [], "latency_ms": 0.02, "calls": 0, "certified": True,
+            "certificate": "valid", "votes": [],
+        },
+        {
+            "stage": "vote", "verdict": "pass", "confidence": 1.0, "status": "ok", "error": None,
+            "cost_usd": 0.0, "unpriced": [], "latency_ms": 0.0, "calls": 0, "certified": False,
+            "certificate": "expired", "votes": [],
         },
         {
             "stage": "judge", "verdict": "unclear", "confidence": None, "status": "refused",
             "error": "Refused", "cost_usd": None, "unpriced": ["m"], "latency_ms": 0.0, "calls": 2,
-            "certified": False, "votes": [],
+            "certified": False, "certificate": "none", "votes": [],
         },
     ]  # fmt: skip
-    assert written["confidence_scores"] == [1.0]
-    assert (written["stage"], written["stage_reached"]) == ("judge", 2)
+    assert written["confidence_scores"] == [1.0, 1.0]
+    assert (written["stage"], written["stage_reached"]) == ("judge", 3)
 
 
 def test_unknown_costs_are_unknown_and_never_zero():

@@ -249,7 +249,8 @@ def test_sql_a_deleted_head_is_seen_and_then_rebuilt_with_a_warning(table, caplo
     assert verify_sink(sink).broken.fault is Fault.NO_HEAD
     sink.append([record("later")])
     assert "lost its head" in caplog.text
-    assert verify_sink(sink).ok
+    report = verify_sink(sink)
+    assert (report.broken.seq, report.broken.fault) == (N + 1, Fault.HEAD_REBUILT)
 
 
 def test_sqlite_bytes_where_text_was_are_damage(tmp_path):

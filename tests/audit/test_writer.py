@@ -125,8 +125,22 @@ def test_close_keeps_its_deadline_and_counts_what_it_leaves(sink):
     assert not thread.is_alive()
 
 
+class Panic(BaseException):
+    """What foreign code may raise: an extension's panic is no Exception."""
+
+
 @pytest.mark.parametrize(
-    "error", [OSError(28, "No space left"), SinkError("gone"), RuntimeError("third party")]
+    "error",
+    [
+        OSError(28, "No space left"),
+        SinkError("gone"),
+        RuntimeError("third party"),
+        Panic("third party"),
+        KeyboardInterrupt("third party"),
+        SystemExit("third party"),
+        GeneratorExit("third party"),
+    ],
+    ids=lambda error: type(error).__name__,
 )
 def test_a_failing_sink_is_tried_again_until_it_works_and_nothing_is_lost(sink, error, caplog):
     caplog.set_level(logging.WARNING)
@@ -209,6 +223,58 @@ def test_a_record_may_be_built_on_the_writers_thread(sink):
     assert {thread for _, thread in built} == {"aucert-audit"}
     assert [name for name, _ in built].count("a") == 1  # a retry does not build again
     assert writer.close(60)
+
+
+@pytest.fixture
+def said_by_threads(monkeypatch):
+    """What reaches `threading.excepthook`: a thread that dies prints its exception there."""
+    said = []
+    monkeypatch.setattr(threading, "excepthook", said.append)
+    return said
+
+
+@pytest.mark.parametrize("kind", [Panic, KeyboardInterrupt, SystemExit])
+def test_nothing_a_builder_a_sink_or_a_hook_raises_ends_the_writers_thread(
+    sink, kind, said_by_threads, caplog
+):
+    def hook(reason, count):
+        raise kind("secret of the hook")
+
+    def build():
+        raise kind("secret of the builder")
+
+    writer = AuditWriter(sink, retry_s=0.001, max_retry_s=0.002, on_drop=hook)
+    writer.put(build)
+    writer.put(record("a"))
+    assert not writer.flush(60)
+    sink.error = kind("secret of the sink")
+    sink.called.clear()
+    writer.put(record("b"))
+    assert sink.called.wait(60)
+    sink.error = None
+    assert writer.flush(60)
+    assert ids(sink) == ["a", "b"]
+    assert dict(writer.dropped) == {"rejected": 1}
+    assert writer._thread.is_alive()
+    assert writer.close(60)
+    assert said_by_threads == []
+    assert kind.__name__ in caplog.text
+    assert "secret" not in caplog.text
+
+
+def test_ctrl_c_while_the_caller_itself_drains_is_the_callers(sink, monkeypatch):
+    def no_thread(self):
+        raise RuntimeError("can't start new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", no_thread)
+    writer = AuditWriter(sink)
+    writer.put(record("a"))
+    sink.error = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        writer.close(60)
+    sink.error = None
+    assert writer.close(60)
+    assert ids(sink) == ["a"]
 
 
 def test_a_raising_hook_does_not_reach_the_caller(sink, monkeypatch):

@@ -153,8 +153,7 @@ def test_a_verifier_that_calls_sys_exit_does_not_stop_other_peoples_checks():
     async def passes(generation):
         return PASS
 
-    with pytest.raises(SystemExit):
-        harness(exits).verify(Generation("x"))
+    assert not harness(exits).verify(Generation("x")).shipped
     assert harness(passes).verify(Generation("x")).shipped
 
 

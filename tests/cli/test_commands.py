@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +13,8 @@ from support.command import aucert, environment
 
 from aucert_otel import __version__
 from aucert_otel.audit import open_sink
+from aucert_otel.cli.audit import _opened
+from aucert_otel.errors import ConfigurationError
 
 
 @pytest.fixture
@@ -53,6 +57,72 @@ def test_a_whole_log_verifies_and_its_head_anchors_it(tmp_path: Path, log: Path)
     again = aucert("audit", "verify", "--url", log, "--expect", head, cwd=tmp_path)
     assert again.returncode == 0
     assert "the expected hash is that of record 3" in again.stdout
+
+
+def test_the_log_to_verify_may_stand_by_itself(tmp_path: Path, log: Path) -> None:
+    for arguments in ((log,), (log, "--url", log), ("--url", log)):
+        done = aucert("audit", "verify", *arguments, cwd=tmp_path)
+        assert (done.returncode, done.stdout[:17]) == (0, "whole: 3 records,")
+    done = aucert("audit", "verify", log, "--url", "other.jsonl", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "aucert: the log is named twice: give it as [URL] or as --url\n"
+
+
+def test_a_head_made_anew_is_broken_until_a_head_kept_since_is_given(
+    tmp_path: Path, log: Path
+) -> None:
+    log.with_name("log.jsonl.head").unlink()
+    open_sink(log).append([record("t4")])
+    done = aucert("audit", "verify", log, cwd=tmp_path)
+    assert done.returncode == 1
+    assert done.stdout.startswith("BROKEN at record 4 (head_rebuilt): before entry 4 was written")
+    head = done.stdout.splitlines()[-1].removeprefix("head: ")
+    assert aucert("audit", "verify", log, "--expect", head, cwd=tmp_path).returncode == 0
+
+
+@pytest.mark.parametrize("command", [("verify",), ("tail",), ("show", "t1")])
+@pytest.mark.parametrize(
+    ("place", "said"),
+    [
+        ("notes.txt", "the audit log 'notes.txt' is not a place we can read: give jsonl:///"),
+        ("gone.jsonl", "there is no audit log at 'gone.jsonl'"),
+        ("gone/log.jsonl", "there is no audit log at 'gone/log.jsonl'"),
+        ("sqlite:///gone.db", "there is no audit log at 'gone.db'"),
+        ("folder.jsonl", "the audit log 'folder.jsonl' is a folder: name a file in it"),
+        ("pipe.jsonl", "the audit log 'pipe.jsonl' is a pipe or a device: name a file"),
+        ("link.jsonl", "the audit log 'link.jsonl' is a symbolic link, which is not followed"),
+        ("sqlite:///notes.db", "file is not a database"),
+    ],
+)
+def test_a_place_that_cannot_be_read_is_said_to_be_for_reading(
+    tmp_path: Path, log: Path, command: tuple[str, ...], place: str, said: str
+) -> None:
+    (tmp_path / "folder.jsonl").mkdir()
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "link.jsonl").symlink_to(log)
+    (tmp_path / "notes.db").write_text("no database at all, just a note of some length " * 9)
+    done = aucert("audit", *command, "--url", place, cwd=tmp_path)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "write" not in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_log_that_may_not_be_read_is_named(
+    tmp_path: Path, log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, flags: int) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr("aucert_otel.audit.jsonl.open_regular", refused)  # root may read anything
+    with (
+        pytest.raises(
+            ConfigurationError,
+            match=r"the audit log .*log\.jsonl cannot be read: Permission denied",
+        ),
+        _opened(str(log), None) as sink,
+    ):
+        sink.head()
 
 
 def test_the_first_altered_record_is_named(tmp_path: Path, log: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aucert_otel import Action, ConfigurationError, Generation, Passage, Verdict
+from aucert_otel import Action, Budget, ConfigurationError, Generation, Passage, Verdict
 from aucert_otel.config import load, parse_config
 from aucert_otel.config.presets import preset, preset_names
 
@@ -85,11 +85,11 @@ def test_a_preset_may_be_used_with_its_defaults() -> None:
             ),
         ),
         (
-            "cascades: {app: {stages: [{verifier: rules, settles: maybe}]}}",
+            "cascades: {app: {stages: [{verifier: rules, settles: maybe, options: {rules: [finish_reason]}}]}}",
             'aucert.yaml: cascades.app.stages[0].settles[0] is "maybe": allowed are pass, fail',
         ),
         (
-            "cascades: {app: {stages: [{verifier: rules, gate: {pass_at: 2}}]}}",
+            "cascades: {app: {stages: [{verifier: rules, gate: {pass_at: 2}, options: {rules: [finish_reason]}}]}}",
             "aucert.yaml: cascades.app.stages[0].gate.pass_at is 2: it must be at most 1",
         ),
         (
@@ -120,7 +120,7 @@ def test_a_preset_may_be_used_with_its_defaults() -> None:
         ),
         (
             "a: 2026-02-30",
-            "aucert.yaml: a date or number in it does not exist: write it in quotes",
+            "aucert.yaml: line 1, column 4: this is not a date that exists: write it in quotes",
         ),
     ],
 )
@@ -215,3 +215,129 @@ def test_any_document_is_settings_or_printable_sentences(document: object) -> No
     except ConfigurationError as error:
         said = str(error)
     assert all(line.isprintable() for line in said.splitlines())
+
+
+TAGS = [
+    f"!!{name} "
+    for name in [
+        "timestamp",
+        "bool",
+        "map",
+        "int",
+        "float",
+        "null",
+        "str",
+        "seq",
+        "set",
+        "omap",
+        "pairs",
+        "binary",
+        "merge",
+        "value",
+        "python/none",
+        "nope",
+    ]
+]
+VALUES = [
+    "x", "maybe", "[1]", "{a: 1}", "[[1, 2]]", "''", "1:30", "010", "~", "-", ".", "0x_", "=", "<<",
+    "2026-02-30", "0001-01-01T00:00:00+23:59", "9" * 5000, ":".join(["59"] * 5000) + ".5",
+]  # fmt: skip
+
+
+@given(
+    st.sampled_from(["", "! ", "!x ", *TAGS]),
+    st.sampled_from(VALUES) | st.text("0123456789:.-+_exob[]{}!&*? ", max_size=12),
+    st.sampled_from(["{}", "a: {}", "[{}]", "? {}\n: b", "a: {{x: {}}}", "{{<<: {}}}"]),
+)
+def test_any_tag_on_anything_is_settings_or_one_sentence(tag: str, value: str, form: str) -> None:
+    said = ""
+    try:
+        parse_config(form.format(tag + value))
+    except ConfigurationError as error:
+        said = str(error)
+    assert all(line.isprintable() for line in said.splitlines())
+
+
+@pytest.mark.parametrize("value", ["1:30", "-1:30", "190:20:30", "1:30.5", "59:59:59.0"])
+def test_a_number_to_base_60_is_refused_with_the_mend(value: str) -> None:
+    assert refused(f"a: {value}") == (
+        "aucert.yaml: line 1, column 4: YAML reads a number with colons to base 60: write it in "
+        "quotes, or as a plain decimal number"
+    )
+
+
+@pytest.mark.parametrize("value", ["010", "-010", "0_7", "00"])
+def test_a_number_to_base_8_is_refused_with_the_mend(value: str) -> None:
+    assert refused(f"a: {value}") == (
+        "aucert.yaml: line 1, column 4: YAML reads a whole number that begins with 0 to base 8: "
+        "write it in quotes, or as a plain decimal number"
+    )
+
+
+@pytest.mark.parametrize(
+    "value", ["0", "-0", "0.5", "10", "1_000", '"010"', "'1:30'", "2026-04-01"]
+)
+def test_plain_numbers_dates_and_quoted_text_are_read(value: str) -> None:
+    assert "a is not a known key" in refused(f"cascades: {{x: {{preset: rules}}}}\na: {value}")
+
+
+def test_problems_of_every_section_are_listed_beside_those_of_the_schema() -> None:
+    said = refused(
+        """
+cascades:
+  a: {preset: rules, rulez: 1, rules: [finish_reason, {length: {max_words: x}}, {nope: 1}]}
+  b: {stages: [{verifier: ruels}, {verifier: rules, settles: maybe, options: {rules: [nope]}}]}
+  c: 7
+tenants:
+  default: {cascade: gone, sampling: {rate: 3}}
+  acme: {cascade: gone}
+  fine: {cascade: c}
+audit: {url: "mysql://u:hunter22@h/d"}
+"""
+    )
+    for part in (
+        "cascades.c is 7: it must be a mapping",
+        "tenants.default.sampling.rate is 3: it must be at most 1",
+        "cascades.a.rulez is not a known key",
+        "cascades.a.rules[1]: length.max_words is",
+        "cascades.a.rules[2] is 'nope'",
+        'cascades.b.stages[0].verifier is "ruels"',
+        'cascades.b.stages[1].settles[0] is "maybe"',
+        "cascades.b.stages[1].options.rules[0] is 'nope'",
+        'tenants.default.cascade is "gone": allowed are a, b, c',
+        'tenants.acme.cascade is "gone": allowed are a, b, c',
+        "audit.url: there is no audit log for 'mysql://' URLs",
+    ):
+        assert part in said
+    assert "tenants.fine" not in said
+    assert "hunter22" not in said
+
+
+@pytest.mark.parametrize(
+    "models",
+    [
+        "{fast: {api: nope, model: m}}",
+        "{fast: {api: openai, model: m, api_key: hunter22}}",
+        "{fast: {api: openai, model: m, base_url: nonsense}}",
+        "7",
+    ],
+)
+def test_a_refused_model_does_not_hide_the_rest_and_is_not_called_missing(models: str) -> None:
+    said = refused(
+        f"models: {models}\n"
+        "cascades: {asks: {preset: aucert, models: {self: fast}}, app: {preset: rules, rules: [nope]}}\n"
+        "tenants: {default: {cascade: gone}}\n"
+        "audit: {url: nowhere.txt}\n"
+    )
+    assert "cascades.asks.models.self" not in said
+    for part in ("models", "cascades.app.rules[0]", "tenants.default.cascade", "audit.url"):
+        assert f"aucert.yaml: {part}" in said
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, -1, float("nan"), float("inf"), "x"], ids=["huge", "-1", "nan", "inf", "x"]
+)
+@pytest.mark.parametrize("limit", ["usd", "seconds"])
+def test_a_budget_that_is_no_amount_is_a_sentence(limit: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match=f"budget.{limit} is .*: give a number"):
+        Budget(**{limit: value})  # type: ignore[arg-type]

@@ -290,10 +290,74 @@ def test_cancelling_the_caller_is_no_status():
     asyncio.run(main())
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_an_interrupt_in_a_check_reaches_the_caller(error):
-    with pytest.raises(error):
-        run(Says(error()))
+def test_an_interrupt_on_the_callers_thread_reaches_the_caller():
+    with pytest.raises(KeyboardInterrupt):
+        run(Says(KeyboardInterrupt()))
+
+
+class PanicError(BaseException):
+    """What an extension module raises when it breaks."""
+
+
+@pytest.mark.parametrize("kind", [Says, Judge])
+@pytest.mark.parametrize(
+    "error",
+    [
+        SystemExit(3),
+        PanicError("x"),
+        BaseExceptionGroup("x", [PanicError()]),
+        asyncio.CancelledError(),
+    ],
+    ids=repr,
+)
+def test_a_check_that_exits_panics_or_cancels_itself_has_not_run(kind, error):
+    (stage,) = run(kind(error)).stages
+    assert (stage.status, stage.verdict) == (Status.ERROR, Verdict.UNCLEAR)
+
+
+def test_a_check_that_cancels_its_own_task_cancels_nobody_else():
+    async def check(generation):
+        task = asyncio.current_task()
+        assert task is not None
+        task.cancel()
+        await asyncio.sleep(0)
+
+    async def main():
+        report = await Cascade("c", [check]).arun(Generation("x"))
+        assert asyncio.current_task().cancelling() == 0
+        return report
+
+    assert asyncio.run(main()).stages[0].status is Status.ERROR
+
+
+class UnspeakableError(Exception):
+    """An exception that cannot even be looked at."""
+
+    @property
+    def cost_usd(self):
+        raise RuntimeError
+
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize("cost", [10**400, float("nan"), "x", None])
+def test_an_exception_with_a_hostile_cost_has_an_unknown_one(cost):
+    error = ChargedError()
+    error.cost_usd = cost
+    assert run(Says(error)).stages[0].cost_usd is None
+
+
+def test_an_exception_that_cannot_be_looked_at_is_an_error_of_unknown_cost():
+    (stage,) = run(Says(UnspeakableError())).stages
+    assert (stage.status, stage.cost_usd) == (Status.ERROR, None)
+
+
+def test_a_verdict_of_fail_without_findings_stands_against_later_stages():
+    below = Stage(Says(StageReport(verdict=Verdict.FAIL, confidence=0.1)), gate=Gate(fail_at=0.9))
+    report = run(below, Judge((passing(),), name="judge"))
+    assert not report.clean
+    assert report.failed
 
 
 def test_a_broken_stage_hands_on_to_the_next():

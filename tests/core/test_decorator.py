@@ -662,7 +662,9 @@ def test_a_repair_parameter_without_a_default_is_refused(harness):
         verified(harness, otherwise="no")(answer)
 
 
-@pytest.mark.parametrize("what", [3, property(lambda self: 1), dict], ids=["a number", "a property", "a class"])
+@pytest.mark.parametrize(
+    "what", [3, property(lambda self: 1), dict], ids=["a number", "a property", "a class"]
+)
 def test_what_is_no_function_is_refused(what, harness):
     with pytest.raises(ConfigurationError, match="cannot be decorated: it is not a function"):
         verified(harness, otherwise="no")(what)

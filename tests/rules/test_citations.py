@@ -8,7 +8,7 @@ from support.flowers import CARE, DELIVERY, reply
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation, Passage
 from aucert_otel.verdict import Reason, Verdict
-from aucert_verifiers.rules import CitesOnlyReturned, Rules
+from aucert_verifiers.rules import CitesOnlyReturned, NumbersAppear, Rules
 from aucert_verifiers.rules.base import Context
 from aucert_verifiers.rules.citations import CitationReader
 
@@ -53,6 +53,65 @@ def check(generation, **options):
 )
 def test_citations_are_read_as_people_write_them(text, ids):
     assert cited(text) == ids
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "article **212**", "article *212*", "article `212`", "article: **#212**", "article _212_", "article (212)",
+        'article "212"', "article \u201c212\u201d", "article \u2116 212", "article\\_212", "article.212", "article\u2013212",
+        "Article&nbsp;212", "article&#32;212", "article &#50;12", "article \u00b2\u00b9\u00b2", "article (**212**)",
+        "section 212", "Sections 212", "sec. 212", "\u00a7 212", "\u00a7212", "\u00a7\u00a7 212", "[\u00a7212]", "[section 212]",
+        "[^212]", "\u3010212\u3011", "\u3010212\u2020source\u3011", "[#212]", "[ref 212]", "[doc 212]", "[doc: 212 ]", "[doc #212]",
+        "\\[212\\]", "[**212**]", "[source: 212 p. 3]", "[Article 212, paragraph 3]", "[212](#212)",
+    ],
+)  # fmt: skip
+def test_one_id_is_read_in_each_form_a_model_writes(form):
+    assert cited(f"See {form}.") == ["212"]
+    assert cited(f"See {form}") == ["212"]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "article 118 or 212", "article 118 to 212", "article 118/212", "articles 118 through 212", "articles 118 or 212 say",
+        "articles 118 as well as 212", "articles 118 plus 212", "articles 118 & 212", "articles **118** and **212**",
+        "articles 118,\n- 212", "articles:\n- 118\n- 212\n", "articles (118, 212)", 'articles "118" and 212'.replace('"', "*"),
+        "[118 and 212]", "[118 & 212]", "[118 212]", "[118\u2013212]", "[118/212]", "[^118, ^212]", "[doc 118, 212]",
+        "[118][212]", "\u3010118\u3011\u3010212\u3011", "\u00a7 118 and 212",
+    ],
+)  # fmt: skip
+def test_every_id_of_a_list_is_read_in_each_form_a_model_writes(form):
+    assert cited(f"See {form}.") == ["118", "212"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "this article (48 hours)", "the article. 48 hours later", "the article, 48 hours", "in 30 seconds", "in 5 secs",
+        "subsection 3", "[sources say]", "[docker]", "[source unknown]", "[5 stars] [ref]", "bisect 3", "Art and 5 more",
+    ],
+)  # fmt: skip
+def test_what_only_looks_like_a_citation_is_none(text):
+    assert cited(text) == []
+
+
+def test_a_number_after_one_article_is_no_second_id():
+    assert cited("According to article 118 and 48 hours later") == ["118"]
+    assert cited("article 118-compliant and article 118-B") == ["118", "118-b"]
+
+
+def test_a_tail_inside_the_brackets_is_still_read_for_numbers():
+    rules = Rules(CitesOnlyReturned(), NumbersAppear())
+    findings = rules.verify(reply("It is late [source: 118, 72 hours at most]."))
+    assert [finding.verdict for finding in findings] == [Verdict.PASS, Verdict.FAIL]
+
+
+def test_a_section_of_an_article_or_one_a_passage_names_is_no_citation():
+    passage = Passage("As section 7 says, it takes 5 days.", id="118")
+    for text in ("Article 118, section 2.", "Section 2 of article 118.", "See section 7."):
+        assert check(reply(text, passage))[0].verdict is Verdict.PASS, text
+    assert check(reply("See section 8.", passage))[0].verdict is Verdict.FAIL
 
 
 def test_the_reply_that_cites_article_212_fails_with_what_search_returned():

@@ -5,6 +5,10 @@ The bound is pytest's own patience: a quadratic reader needs hours for these.
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,6 +37,8 @@ PASSAGES = (Passage("It takes 3 to 5 days and costs $4.99.", id="118"),)
 UNITS = [
     "a", "1", ".", "1,", ",111", "1.1", "1. ", "1.\n", "[", "[1", "[1,", "[1]", "[doc:", "article ", "articles 1, ",
     "articles 1 and ", "Art. ", "!", '."', "\n", " ", "。", "\u200b", "\u202e", "\x00", "\ud800", "٣", "\uff15,", "-", '"', "\\",
+    "section 1 and ", "§", "§ 1", "\u3010", "\u30101 ", "[^1 ", "[doc 1 ", "article (", "article (1 ", "article **", "articles 1\n- ",
+    "a\u0301", "1\u0338", "\u00b2", "\u2460", "&#", "&amp;", "\\u0031", "*", "_1", "\U000e0061", "[source: 1 x",
     "<a>", "{", "forty-", "may 1", "jan", '{"a":', "'", "a.", "&a ", "*a ", "- ", "? ", "(", "not ", "-x", "x[", "a,b\n",
 ]  # fmt: skip
 
@@ -214,3 +220,32 @@ def test_sentences_end_where_people_end_them(answer, sentences):
     whole = Text(answer)
     found = list(dict.fromkeys(whole.sentence(position) for position in range(len(answer))))
     assert [sentence for sentence in found if sentence] == sentences
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_a_child_forked_while_a_thread_parses_can_parse_too():
+    rules = Rules(Parses("python"))
+    busy = Generation(f"x = [{'1,' * 20_000}]")
+    stop = threading.Event()
+
+    def parse():
+        while not stop.is_set():
+            rules.verify(busy)
+
+    thread = threading.Thread(target=parse)
+    thread.start()
+    try:
+        for _ in range(10):
+            child = os.fork()
+            if not child:
+                signal.alarm(20)  # a child that hangs is ended by it
+                try:
+                    (finding,) = rules.verify(Generation("x = 1"))
+                    os._exit(0 if finding.verdict is Verdict.PASS else 1)
+                finally:
+                    os._exit(2)
+            assert os.waitpid(child, 0)[1] == 0
+    finally:
+        stop.set()
+        thread.join()

@@ -12,7 +12,8 @@ require_langchain()
 
 from aucert_integrations.langchain.evidence import as_passages  # noqa: E402 - an old LangChain must be refused first
 from aucert_integrations.langchain.handler import VerificationHandler  # noqa: E402 - same
+from aucert_integrations.langchain.judge import ChatModelJudge  # noqa: E402 - same
 from aucert_integrations.langchain.verified import VerifiedRunnable, verified  # noqa: E402 - same
 
 
-__all__ = ["VerificationHandler", "VerifiedRunnable", "as_passages", "verified"]
+__all__ = ["ChatModelJudge", "VerificationHandler", "VerifiedRunnable", "as_passages", "verified"]

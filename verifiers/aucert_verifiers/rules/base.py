@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 from aucert_otel.generation import Generation
 from aucert_otel.verdict import Evidence, Finding, Reason, Verdict
 from aucert_verifiers.rules.parse import JSON_MAX_CHARS, Unparsable, parse_json
-from aucert_verifiers.rules.text import Text, clip, visible
+from aucert_verifiers.rules.seen import visible
+from aucert_verifiers.rules.structure import pieces
+from aucert_verifiers.rules.text import Text
 
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ Found: TypeAlias = Finding | Iterable[Finding] | None
 
 MAX_FINDINGS = 20
 """Findings one rule reports at most. What is past them is counted in the last one's ``measures``."""
-
-_STRUCTURED = re.compile(r"\s*+(?:\{|\[\s*+\{)")
 
 
 class Rule(Protocol):
@@ -43,12 +42,16 @@ class Rule(Protocol):
 class Context:
     """What one pass over an answer computes once and every rule of the set may read."""
 
-    __slots__ = ("_memo", "generation", "output", "reader")
+    __slots__ = ("_memo", "checks_citations", "generation", "output", "reader")
 
-    def __init__(self, generation: Generation, reader: CitationReader) -> None:
+    def __init__(
+        self, generation: Generation, reader: CitationReader, *, checks_citations: bool = False
+    ) -> None:
         self.generation = generation
         self.reader = reader
         """How this rule set reads citations."""
+        self.checks_citations = checks_citations
+        """A rule of this set checks each citation that ``reader`` reads."""
         self.output = visible(generation.output)
         """The answer without invisible characters."""
         self._memo: dict[object, Any] = {}
@@ -80,37 +83,15 @@ class Context:
     def texts(self) -> list[tuple[str, Text]]:
         """The answer's readable pieces, each with its field path.
 
-        Prose is one piece with an empty path. An answer that is a JSON object (or a list of them)
-        is its strings and numbers, unescaped: what a reader of the object gets to see.
+        Prose is one piece with an empty path. A structured answer is its keys, strings and numbers,
+        unescaped: what a reader of it gets to see. See `pieces`.
         """
-        return self.once("texts", self._texts)
+        return self.once("texts", lambda: pieces(self.generation.output, self.output))
 
-    def _texts(self) -> list[tuple[str, Text]]:
-        if _STRUCTURED.match(self.output):
-            try:
-                return list(_leaves(self.json()))
-            except Unparsable:
-                pass
-        return [("", Text(self.output))]
-
-
-def _leaves(value: Any) -> Iterable[tuple[str, Text]]:
-    """Strings and numbers of a JSON value in order, without recursion: the answer is hostile."""
-    stack: list[tuple[str, str, Any]] = [("", "", value)]
-    while stack:
-        path, place, item = stack.pop()
-        if isinstance(item, str):
-            yield path, Text(visible(item), place)
-        elif isinstance(item, dict):
-            stack.extend((_join(path, key), _join(place, key), item[key]) for key in reversed(item))
-        elif isinstance(item, list):
-            stack.extend((path, f"{place}[{i}]", item[i]) for i in range(len(item) - 1, -1, -1))
-        elif isinstance(item, int | float) and not isinstance(item, bool):
-            yield path, Text(repr(item), place, literal=True)
-
-
-def _join(path: str, key: str) -> str:
-    return f"{path}.{clip(key, 80)}" if path else clip(key, 80)
+    @property
+    def reordered(self) -> bool:
+        """A reader sees some of the answer in another order than the rules read it in."""
+        return any(text.reordered for _, text in self.texts())
 
 
 def passed(criterion: str) -> Finding:
@@ -141,6 +122,10 @@ def failed(
     )
 
 
-def unclear(criterion: str, reason: Reason, why: str) -> Finding:
-    """Nothing the code knows settles it. It has no score: a guess would be averaged by someone."""
-    return Finding(criterion, Verdict.UNCLEAR, why=why, reason=reason)
+def unclear(criterion: str, reason: Reason, why: str, *, covered: float | None = None) -> Finding:
+    """Nothing the code knows settles it. It has no score: a guess would be averaged by someone.
+
+    ``covered`` is the share of the text that was read, for a text that is too long for the rule.
+    """
+    measures = {} if covered is None else {"covered": covered}
+    return Finding(criterion, Verdict.UNCLEAR, why=why, reason=reason, measures=measures)

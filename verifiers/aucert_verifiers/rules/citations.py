@@ -11,31 +11,20 @@ from typing import Any, NamedTuple
 
 from aucert_otel.errors import ConfigurationError
 from aucert_verifiers.rules.base import Context
+from aucert_verifiers.rules.forms import LABEL_PREFIX, Kind, find_citations
 from aucert_verifiers.rules.options import check_count, check_pattern, check_text
 from aucert_verifiers.rules.parse import Unparsable
 from aucert_verifiers.rules.text import Text, ascii_digits
 
 
-# Every quantifier that could meet a hostile run is possessive, so reading is linear in the text.
-_ID = r"(?:(?-i:[A-Z]{1,8}[-_]?))?\d++(?:[.-]\d++)*+[a-z]?(?![\w]|-\w)"
-_SEPARATOR = r"[\s:#_-]*+(?:(?:nos?\.?|nr\.?|number|id)[\s:#]*+)?"
-_LISTED = (  # "articles 118, 140 and 305": a bare comma may also open "articles 118, 48 hours"
-    rf"(?:\s*+,?\s*+(?:and|or|&)\s++{_ID}|\s*+[,;/\u2013]\s*+{_ID}(?=\s*+(?:[,;:.)\]/\u2013]|and\b|or\b|&|\Z)))*+"
-)
-_LABEL = r"(?:articles?|arts?\.?|docs?|documents?|sources?|passages?|refs?|kb|ids?)"
-# It starts with one plain character set, which the engine looks for without trying anything else.
-_CITATION = re.compile(
-    r"[aA\[](?:(?<=[aA])(?<!\w.)(?i:rt(?:"
-    rf"(?:icles|s\.){_SEPARATOR}(?P<many>{_ID}{_LISTED})"
-    rf"|(?:icle|\.){_SEPARATOR}(?P<one>{_ID})))"
-    rf"|(?<=\[)(?i:\s*+(?P<numbers>{_ID}(?:\s*+[,;]\s*+{_ID})*+)\s*+\]"
-    rf"|\s*+{_LABEL}\s*+[:#\s]\s*+(?P<named>[^\s\[\],;]++(?:\s*+[,;]\s*+[^\s\[\],;]++)*+)\s*+\]))"
-)
 MAX_CITATIONS = 1_000
 """Citations that are compared. An answer with more is a flood, which no rule calls good."""
 
-_ONE_ID = re.compile(_ID, re.IGNORECASE)
-LABEL_PREFIX = re.compile(rf"{_LABEL}[\s:_#./-]*+(?=\S)", re.IGNORECASE)
+PATTERN_MAX_CHARS = 20_000
+"""Characters of an answer that a pattern of the user's own is read on, by default."""
+
+MAX_CHARS = 200_000
+"""Characters of an answer that are read for citations, by default."""
 
 
 class Citation(NamedTuple):
@@ -47,7 +36,7 @@ class Citation(NamedTuple):
     text: Text
     start: int
     end: int
-    article: bool
+    kind: Kind
 
 
 class Citations(NamedTuple):
@@ -57,7 +46,9 @@ class Citations(NamedTuple):
     malformed: tuple[str, ...] = ()
     """A fact for each cited id that is no id, naming its place."""
     unread: str = ""
-    """Why the answer could not be read for citations, if it could not."""
+    """Why not all of the answer could be read for citations, if that is so."""
+    covered: float | None = None
+    """The share of the answer that was read, where it is longer than is read."""
 
 
 def id_key(identifier: object) -> str:
@@ -79,13 +70,14 @@ class CitationReader:
 
     pattern: str | None = None
     field: str | None = None
-    max_chars: int = 20_000
+    max_chars: int | None = None
     _compiled: re.Pattern[str] | None = attribute(
         default=None, init=False, repr=False, compare=False
     )
 
     def __post_init__(self) -> None:
-        check_count(self.max_chars, "cites_only_returned.max_chars", least=1)
+        if self.max_chars is not None:
+            check_count(self.max_chars, "cites_only_returned.max_chars", least=1)
         if self.pattern is not None:
             if self.field is not None:
                 raise ConfigurationError(
@@ -102,38 +94,38 @@ class CitationReader:
         return context.once(self, lambda: self._read(context))
 
     def _read(self, context: Context) -> Citations:
+        length = len(context.generation.output)
+        room = self.max_chars or (MAX_CHARS if self._compiled is None else PATTERN_MAX_CHARS)
+        if length > room and (self.field is not None or self._compiled is not None):
+            return Citations(unread=_too_long(length, room), covered=0.0)
         if self.field is not None:
             return _from_field(context, self.field)
+        left = room
         found: list[Citation] = []
         for _, text in context.texts():
             if text.literal:
                 continue
             if self._compiled is None:
-                found.extend(islice(_from_text(text), MAX_CITATIONS + 1))
-            elif len(text.text) > self.max_chars:
-                return Citations(
-                    unread=f"the answer has {len(text.text)} characters, more than the "
-                    f"{self.max_chars} the citation pattern is read on"
-                )
+                found.extend(islice(_from_text(text, left), MAX_CITATIONS + 1))
+                left = max(0, left - len(text.text))
             else:
                 found.extend(islice(_by_pattern(text, self._compiled), MAX_CITATIONS + 1))
             if len(found) > MAX_CITATIONS:
-                return Citations(unread=f"the answer has more than {MAX_CITATIONS} citations")
+                flood = f"the answer has more than {MAX_CITATIONS} citations"
+                return Citations(tuple(found[:MAX_CITATIONS]), unread=flood)
+        if length > room:
+            return Citations(tuple(found), unread=_too_long(length, room), covered=room / length)
         return Citations(tuple(found))
 
 
-def _from_text(text: Text) -> Iterable[Citation]:
-    for match in _CITATION.finditer(text.text):
-        kind = match.lastgroup or ""
-        body = match.group(kind)
-        if kind == "named":
-            ids = [part.strip() for part in re.split("[,;]", body)]
-        else:
-            ids = [body] if body.isdecimal() else _ONE_ID.findall(body)
-        start, end = match.span()
-        article = kind in ("one", "many") or text.text[start : start + 4].lower() == "[art"
+def _too_long(length: int, room: int) -> str:
+    return f"the answer has {length} characters, more than the {room} that are read for citations"
+
+
+def _from_text(text: Text, room: int) -> Iterable[Citation]:
+    for start, end, kind, ids in find_citations(text.text, room):
         for shown in ids:
-            yield Citation(id_key(shown), shown, text, start, end, article)
+            yield Citation(id_key(shown), shown, text, start, end, kind)
 
 
 def _by_pattern(text: Text, pattern: re.Pattern[str]) -> Iterable[Citation]:
@@ -141,7 +133,7 @@ def _by_pattern(text: Text, pattern: re.Pattern[str]) -> Iterable[Citation]:
     for match in pattern.finditer(text.text):
         if match.group(group):
             shown = match.group(group)
-            yield Citation(id_key(shown), shown, text, match.start(), match.end(), False)
+            yield Citation(id_key(shown), shown, text, match.start(), match.end(), Kind.PASSAGE)
 
 
 def _from_field(context: Context, path: str) -> Citations:
@@ -158,7 +150,7 @@ def _from_field(context: Context, path: str) -> Citations:
         for where, each in values:
             if isinstance(each, str | int) and not isinstance(each, bool) and str(each).strip():
                 text = Text(f"{where}: {each}", where)
-                found.append(Citation(id_key(each), str(each), text, 0, 0, False))
+                found.append(Citation(id_key(each), str(each), text, 0, 0, Kind.PASSAGE))
             else:
                 malformed.append(
                     f"{where} is {_kind(each)}: a cited id is a text or a whole number"
@@ -171,9 +163,11 @@ def _at(value: Any, path: str) -> list[tuple[str, Any]]:
     here: list[tuple[str, Any]] = [("", value)]
     for key in path.split("."):
         items: list[tuple[str, Any]] = []
-        for place, item in here:
+        todo = here[::-1]
+        while todo:  # a list in a list stands for its items too
+            place, item = todo.pop()
             if isinstance(item, list):
-                items.extend((f"{place}[{index}]", each) for index, each in enumerate(item))
+                todo.extend((f"{place}[{n}]", item[n]) for n in range(len(item) - 1, -1, -1))
             else:
                 items.append((place, item))
         here = [

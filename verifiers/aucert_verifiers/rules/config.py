@@ -49,7 +49,8 @@ def from_config(**options: Any) -> Rules:
           - predicate: my_shop.checks:no_promises
 
     Raises:
-        ConfigurationError: something cannot work as given; the message names its path and value.
+        ConfigurationError: something cannot work as given; the message names its path and value,
+            with one line for each rule that is refused.
     """
     unknown = sorted(options.keys() - {"rules", "name"})
     if unknown:
@@ -63,7 +64,15 @@ def from_config(**options: Any) -> Rules:
             f"rules is {clip(repr(entries), 80)}: it must be a list of rules, each one of "
             + ", ".join(_KINDS)
         )
-    return Rules(*(_rule(entry, f"rules[{i}]") for i, entry in enumerate(entries)), name=name)
+    rules, problems = [], []
+    for index, entry in enumerate(entries):
+        try:
+            rules.append(_rule(entry, f"rules[{index}]"))
+        except ConfigurationError as error:
+            problems.append(str(error))
+    if problems:
+        raise ConfigurationError("\n".join(problems))
+    return Rules(*rules, name=name)
 
 
 def _rule(entry: object, place: str) -> Rule:

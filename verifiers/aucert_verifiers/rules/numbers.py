@@ -6,15 +6,15 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from functools import lru_cache
-from itertools import islice
 
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation, Passage
 from aucert_otel.verdict import Finding, Reason
 from aucert_verifiers.rules.base import MAX_FINDINGS, Context, Found, failed, passed, unclear
 from aucert_verifiers.rules.citations import id_key
-from aucert_verifiers.rules.options import check_flag, check_name, check_texts
-from aucert_verifiers.rules.text import Text, ascii_digits, clip, listed, visible
+from aucert_verifiers.rules.options import check_count, check_flag, check_name, check_texts
+from aucert_verifiers.rules.seen import visible
+from aucert_verifiers.rules.text import Text, ascii_digits, clip, listed
 
 
 # Linear: digit runs are possessive, and a thousands group must end where its three digits do, so
@@ -52,8 +52,11 @@ _DATE = re.compile(
 
 _CACHED_CHARS = 20_000
 
-MAX_UNKNOWN = 2_000
-"""Numbers without a passage that are looked into. An answer with more has long failed."""
+MAX_WRONG = 2_000
+"""Numbers no passage holds that are reported on. An answer with more has long failed."""
+
+MAX_CHARS = 200_000
+"""Characters of answer, passages and questions together that are read, by default."""
 
 
 def number_keys(token: str) -> tuple[str, ...]:
@@ -94,15 +97,19 @@ def numbers_in(passage: Passage) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class NumbersAppear:
-    """Every number in the answer appears in a passage it cites, or else in one search returned.
+    r"""Every number in the answer appears in a passage it cites, or else in one search returned.
 
     The passages the answer cites are the ones that count. If it cites none that search returned,
     all of this turn's passages count. Numbers are compared by value: 1,000 is 1000, "$5.0" is 5,
     digits of any script are digits, dates are compared by their parts. A passage may also say a
-    number as a word ("forty-eight hours"). Cited ids and list markers are no numbers.
+    number as a word ("forty-eight hours"). List markers are no numbers, and neither are cited ids that
+    were returned or that a `CitesOnlyReturned` of the same set checks. An answer in which characters
+    reorder the text is unclear where it says a number: a reader may see another one.
 
-    What is not compared: the sign (a dash is a bullet, a range or a minus), the unit, numbers the
-    answer spells out, and above all the number's ROLE. "30 days to report damage" passes against an
+    What is not compared: the sign (a dash is a bullet, a range or a minus), the unit, the word after
+    it ("30 million"), numbers the answer spells out or writes in Roman numerals or Chinese ones, the
+    order of a date's or a time's parts, keys of a structured answer that are plain names, such as
+    ``hours_72``, and above all the number's ROLE. "30 days to report damage" passes against an
     article that gives 30 days for a refund: whether a number is about the thing the answer says
     it is about needs both texts to be understood, which is the grounding rung's work.
 
@@ -112,7 +119,12 @@ class NumbersAppear:
         allow: More numbers the answer may use, such as ``("24", "7")``.
         fields: In a structured answer, read only these fields, as dotted paths.
         ignore_fields: In a structured answer, leave these fields out. The field that citations
-            are read from is always left out.
+            are read from is always left out. A dot in a key is written ``\.`` in a path.
+        exempt_cited: Cited ids are no numbers even if no rule of this set checks them, since
+            something else does.
+        max_chars: Characters of the answer, the passages and the questions together that are read.
+            Where there are more, the answer is read as far as there is room, and never passes: it
+            is unclear, with the share of the answer that was read as the measure ``covered``.
 
     Raises:
         ConfigurationError: an option is of the wrong type.
@@ -123,12 +135,16 @@ class NumbersAppear:
     allow: tuple[str, ...] = ()
     fields: tuple[str, ...] = ()
     ignore_fields: tuple[str, ...] = ()
+    exempt_cited: bool = False
+    max_chars: int = MAX_CHARS
     name: str = "numbers"
     _allowed: frozenset[str] = field(init=False, repr=False, compare=False)
     _passed: Finding = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_flag(self.allow_from_question, "numbers_appear.allow_from_question")
+        check_flag(self.exempt_cited, "numbers_appear.exempt_cited")
+        check_count(self.max_chars, "numbers_appear.max_chars", least=1)
         for option in ("fields", "ignore_fields"):
             names = check_texts(getattr(self, option), f"numbers_appear.{option}")
             object.__setattr__(self, option, names)
@@ -139,6 +155,11 @@ class NumbersAppear:
 
     def check(self, generation: Generation, context: Context, /) -> Found:
         """See the class."""
+        length = len(generation.output)
+        room = self.max_chars - self._sources(generation)
+        if room <= 0:
+            why = f"the passages and questions have more than {self.max_chars} characters"
+            return unclear(self.name, Reason.NOT_CHECKED, why, covered=0.0)
         cited = context.reader.read(context).found
         pool = generation.evidence or ()
         cited_keys = {citation.key for citation in cited}
@@ -148,40 +169,70 @@ class NumbersAppear:
         known = [numbers_in(passage) for passage in pool]
         if self._allowed:
             known.append(self._allowed)
-        wrong = self._wrong(context, known)
-        if not wrong:
-            return self._passed
-        if generation.evidence is None:
+        wrong = self._wrong(context, known, room)
+        findings: list[Finding] = []
+        if wrong and generation.evidence is None:
             shown = listed(list(dict.fromkeys(n for each in wrong.values() for n in each)))
             why = f"the answer says {shown}, and nobody knows what search returned"
-            return unclear(self.name, Reason.NO_EVIDENCE, why)
-        return self._failures(wrong, pool)
+            findings.append(unclear(self.name, Reason.NO_EVIDENCE, why))
+        elif wrong:
+            findings.extend(self._failures(wrong, pool))
+        if length > room:
+            why = f"the answer, passages and questions have more than {self.max_chars} characters"
+            covered = room / length
+            findings.append(unclear(self.name, Reason.NOT_CHECKED, why, covered=covered))
+        elif not findings and context.reordered and _holds_number(context):
+            why = (
+                "characters of the answer reorder it: a reader may see other numbers than it holds"
+            )
+            findings.append(unclear(self.name, Reason.NOT_CHECKED, why))
+        return findings or self._passed
 
-    def _wrong(self, context: Context, known: list[frozenset[str]]) -> dict[str, list[str]]:
+    def _sources(self, generation: Generation) -> int:
+        """Characters of all that the answer's numbers are compared with."""
+        length = 0
+        for passage in generation.evidence or ():
+            length += len(passage.text)
+        if self.allow_from_question:
+            length += len(generation.question or "")
+            for message in generation.messages:
+                length += len(message.content)
+        return length
+
+    def _wrong(
+        self, context: Context, known: list[frozenset[str]], room: int
+    ) -> dict[str, list[str]]:
         """The numbers that stand in none of the sets, under the sentence that says them."""
         wrong: dict[str, dict[str, None]] = {}  # a number said a thousand times is listed once
         asked: frozenset[str] | None = None if self.allow_from_question else frozenset()
-        for shown, text, start in islice(self._unknown(context, known), MAX_UNKNOWN):
+        left = MAX_WRONG
+        for shown, text, start in self._unknown(context, known, room):
             if asked is None:  # rarely needed, so read only now
                 asked = _asked(context.generation)
-            if not asked.issuperset(number_keys(shown)):
-                wrong.setdefault(text.sentence(start), {})[shown] = None
+            if asked.issuperset(number_keys(shown)):
+                continue  # not counted: the customer's own number said often hides no other
+            wrong.setdefault(text.sentence(start), {})[shown] = None
+            left -= 1
+            if not left:
+                break
         return {claim: list(numbers) for claim, numbers in wrong.items()}
 
     def _unknown(
-        self, context: Context, known: list[frozenset[str]]
+        self, context: Context, known: list[frozenset[str]], room: int
     ) -> Iterator[tuple[str, Text, int]]:
         """The answer's numbers that stand in no set, without cited ids and list markers."""
-        spans: dict[Text, list[tuple[int, int]]] = {}
-        for citation in context.reader.read(context).found:
-            spans.setdefault(citation.text, []).append((citation.start, citation.end))
+        spans = self._exempt(context)
         for path, text in context.texts():
+            if room <= 0:
+                return
             if path and self._leaves_out(path, context.reader.field):
                 continue
+            if text.key and text.text.isascii() and text.text.isidentifier():
+                continue  # a field's name, such as "line_2"
             cited = iter(spans.get(text, ()))
             span = next(cited, None)
             marker = 0
-            for match in _NUMBER.finditer(text.text):
+            for match in _NUMBER.finditer(text.text, 0, room):
                 start, end = match.span()
                 while span is not None and span[1] <= start:
                     span = next(cited, None)
@@ -193,6 +244,20 @@ class NumbersAppear:
                     marker = int(match.group())
                 elif not _stands_in(match.group(), known):
                     yield match.group(), text, start
+            room -= len(text.text)
+
+    def _exempt(self, context: Context) -> dict[Text, list[tuple[int, int]]]:
+        """Where each text cites ids that are looked after: they were returned, or are checked."""
+        spans: dict[Text, list[tuple[int, int]]] = {}
+        found = context.reader.read(context).found
+        if found and not (self.exempt_cited or context.checks_citations):
+            evidence = context.generation.evidence or ()
+            returned = {id_key(passage.id) for passage in evidence if passage.id is not None}
+            strange = {(each.text, each.start) for each in found if each.key not in returned}
+            found = tuple(each for each in found if (each.text, each.start) not in strange)
+        for citation in found:
+            spans.setdefault(citation.text, []).append((citation.start, citation.end))
+        return spans
 
     def _leaves_out(self, path: str, citation_field: str | None) -> bool:
         return (
@@ -236,6 +301,10 @@ def _allowed(value: object) -> tuple[tuple[str, ...], frozenset[str]]:
             )
     shown = tuple(sorted(str(item) for item in items))
     return shown, frozenset(key for item in shown for key in number_keys(item))
+
+
+def _holds_number(context: Context) -> bool:
+    return any(_NUMBER.search(text.text) for _, text in context.texts())
 
 
 def _within(path: str, field_path: str) -> bool:

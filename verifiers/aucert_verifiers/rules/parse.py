@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import math
+import os
 import re
 import threading
 import tomllib
@@ -26,7 +27,15 @@ JSON_MAX_CHARS = 1_000_000
 
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
 _FENCE = re.compile(r"\s*+```[^\n`]*+\n(.*?)\n?[ \t]*+```\s*", re.DOTALL)
-_warnings_lock = threading.Lock()
+_warnings_lock = threading.RLock()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    # A fork waits for the parser: else the child would inherit a lock that nobody lets go of, and
+    # the filters of a thread that it does not have.
+    os.register_at_fork(
+        before=_warnings_lock.acquire,
+        after_in_parent=_warnings_lock.release,
+        after_in_child=_warnings_lock.release,
+    )
 
 
 class Unparsable(ValueError):  # noqa: N818 - a fact about the text, not a fault of ours
@@ -49,6 +58,16 @@ def _depth(text: str) -> int:
         elif char in "]}":
             depth -= 1
     return deepest
+
+
+def check_nesting(text: str) -> None:
+    """Refuse text that is nested deeper than is read.
+
+    Raises:
+        Unparsable: it is.
+    """
+    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
+        raise Unparsable(f"it is nested deeper than {MAX_DEPTH} levels")
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -81,8 +100,7 @@ _DECODER = json.JSONDecoder(
 def parse_json(text: str, max_chars: int) -> Any:
     """Strict JSON: no NaN, no infinity, no key twice."""
     _bound(text, max_chars)
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
-        raise Unparsable(f"it is nested deeper than {MAX_DEPTH} levels")
+    check_nesting(text)
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -96,8 +114,7 @@ def parse_json(text: str, max_chars: int) -> Any:
 def _parse_yaml(text: str) -> None:
     import yaml
 
-    if text.count("[") + text.count("{") > MAX_DEPTH and _depth(text) > MAX_DEPTH:
-        raise Unparsable(f"it is nested deeper than {MAX_DEPTH} levels")  # its scanner is quadratic
+    check_nesting(text)  # its scanner is quadratic
     loader = yaml.SafeLoader("")
     try:
         loader = yaml.SafeLoader(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import unicodedata
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, TypeAlias
@@ -103,7 +104,7 @@ class Forbids:
             for match in self._compiled.finditer(text.text):
                 by_claim.setdefault(text.sentence(match.start()), match.group())
         if not by_claim:
-            return self._passed
+            return self._turned(context) or self._passed
         fact = self.fact or f"the answer must not match {clip(self._compiled.pattern, 200)!r}"
         more = max(0, len(by_claim) - MAX_FINDINGS)
         return [
@@ -120,6 +121,12 @@ class Forbids:
             )
         ]
 
+    def _turned(self, context: Context) -> Finding | None:
+        if not any(text.turned for _, text in context.texts()):
+            return None
+        why = "characters of the answer turn its letters around: a reader sees another text"
+        return unclear(self.name, Reason.NOT_CHECKED, why)
+
 
 def _prepare(rule: Matches | Forbids, place: str) -> None:
     check_flag(rule.ignore_case, f"{place}.ignore_case")
@@ -133,11 +140,13 @@ def _prepare(rule: Matches | Forbids, place: str) -> None:
 
 
 def _pieces(generation: Generation, context: Context) -> list[Text]:
-    """The answer as written, as seen, and as the strings of a structured answer say it."""
+    """The answer as written, as seen, and as the keys and strings of a structured answer say it."""
+    output = generation.output
     texts = [text for _, text in context.texts()]
-    if len(texts) == 1 and texts[0].text == generation.output:
+    if len(texts) == 1 and texts[0].text == output:
         return texts
-    return [Text(generation.output), *texts]
+    composed = unicodedata.normalize("NFC", output)  # "e" with an accent is the letter é
+    return [Text(each) for each in dict.fromkeys((output, composed))] + texts
 
 
 def _too_long(rule: Matches | Forbids, generation: Generation) -> Finding:

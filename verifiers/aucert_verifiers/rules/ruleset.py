@@ -9,17 +9,18 @@ from dataclasses import dataclass, field, fields
 from types import CodeType
 from typing import Any
 
+from aucert_otel._safe import describe
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation
-from aucert_otel.verdict import Finding, Verdict
-from aucert_verifiers.rules.base import Context, Found, Rule
+from aucert_otel.verdict import Finding, Reason, Verdict
+from aucert_verifiers.rules.base import Context, Found, Rule, unclear
 from aucert_verifiers.rules.citations import CitationReader
 from aucert_verifiers.rules.cited import CitesOnlyReturned
 from aucert_verifiers.rules.patterns import Predicate
 from aucert_verifiers.rules.text import clip
 
 
-_SCHEME = "rules/1"
+_SCHEME = "rules/2"
 """Part of every fingerprint. Change it when a rule of ours starts to decide differently."""
 
 _Check = Callable[[Generation, Context], Found]
@@ -48,6 +49,7 @@ class Rules:
     """Changes whenever a rule or an option does."""
     _checks: tuple[tuple[_Check, bool], ...] = field(repr=False, compare=False)
     _reader: CitationReader = field(repr=False, compare=False)
+    _checks_citations: bool = field(repr=False, compare=False)
 
     def __init__(self, *rules: Rule | Callable[[Generation], Any], name: str = "rules") -> None:
         if not rules:
@@ -55,37 +57,54 @@ class Rules:
                 "a rule set without rules approves nothing: give it at least one"
             )
         ordered = tuple(sorted(map(_as_rule, rules), key=lambda rule: getattr(rule, "rank", 2)))
-        readers = (rule.reader for rule in ordered if isinstance(rule, CitesOnlyReturned))
+        readers = [rule.reader for rule in ordered if isinstance(rule, CitesOnlyReturned)]
         set_ = object.__setattr__
         set_(self, "rules", ordered)
         set_(self, "name", name)
         set_(self, "fingerprint", _fingerprint(ordered))
         checks = tuple((rule.check, bool(getattr(rule, "ends_set", False))) for rule in ordered)
         set_(self, "_checks", checks)
-        set_(self, "_reader", next(readers, CitationReader()))
+        set_(self, "_reader", readers[0] if readers else CitationReader())
+        set_(self, "_checks_citations", bool(readers))
 
     def verify(self, generation: Generation, /) -> tuple[Finding, ...]:
         """Run the rules. No findings at all means that none applied.
 
+        A rule that raises did not run; the others do. If one of them fails the answer, its findings
+        stand, with an unclear one for the rule that is missing: nobody gets an answer past the set
+        by breaking one rule of it.
+
         Raises:
-            Exception: whatever a user's own rule or predicate raised: the set did not run.
+            Exception: what a rule or predicate raised, where no other rule failed the answer: the
+                set did not run.
         """
-        context = Context(generation, self._reader)
+        context = Context(generation, self._reader, checks_citations=self._checks_citations)
         findings: list[Finding] = []
-        for check, ends_set in self._checks:
-            found = check(generation, context)
-            if found is None:
+        broken: list[tuple[int, Exception]] = []
+        for index, (check, ends_set) in enumerate(self._checks):
+            try:
+                found = check(generation, context)
+                if found is None:
+                    continue
+                several = (found,) if isinstance(found, Finding) else tuple(found)
+            except Exception as error:  # noqa: BLE001 - a user's rule raises what it likes; raised again below
+                broken.append((index, error))
                 continue
-            if isinstance(found, Finding):
-                findings.append(found)
-                if ends_set and found.verdict is not Verdict.PASS:
-                    break
-            else:
-                several = tuple(found)
-                findings += several
-                if ends_set and any(each.verdict is not Verdict.PASS for each in several):
-                    break
+            findings += several
+            if ends_set and any(each.verdict is not Verdict.PASS for each in several):
+                break
+        if broken:
+            if not any(each.verdict is Verdict.FAIL for each in findings):
+                raise broken[0][1]
+            findings += [self._missing(index, error) for index, error in broken]
         return tuple(findings)
+
+    def _missing(self, index: int, error: Exception) -> Finding:
+        rule = self.rules[index]
+        name = getattr(rule, "name", None)
+        criterion = name if isinstance(name, str) and name else type(rule).__name__
+        why = f"the rule {criterion} did not run: {describe(error)}"
+        return unclear(criterion, Reason.NOT_CHECKED, why)
 
 
 def _as_rule(rule: Any) -> Rule:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from aucert_otel.errors import ConfigurationError, MissingExtraError
 from aucert_otel.generation import Generation
 from aucert_otel.verdict import Finding, Reason
 from aucert_verifiers.rules.base import Context, Found, failed, passed, unclear
-from aucert_verifiers.rules.options import check_flag, check_name
+from aucert_verifiers.rules.options import check_count, check_flag, check_name
 from aucert_verifiers.rules.parse import JSON_MAX_CHARS, Unparsable, parse_json, unfence
+from aucert_verifiers.rules.schema_steps import MAX_STEPS, bounded_draft, errors_in
 from aucert_verifiers.rules.text import clip
 
 
@@ -33,6 +33,9 @@ class MatchesSchema:
     Args:
         schema: The schema, of the draft its ``$schema`` names, else the newest one.
         allow_fence: As in `Parses`.
+        max_steps: Keywords of the schema that are applied, each place of the answer anew. A recursive
+            ``oneOf`` doubles them with every level of the answer. An answer that needs more is
+            unclear, unless what was read of it does not match.
 
     Raises:
         ConfigurationError: the schema is not one, or refers to something outside it.
@@ -42,12 +45,14 @@ class MatchesSchema:
     schema: Mapping[str, Any] | bool
     _: KW_ONLY
     allow_fence: bool = False
+    max_steps: int = MAX_STEPS
     name: str = "schema"
     _validator: Any = field(init=False, repr=False, compare=False)
     _passed: Finding = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_flag(self.allow_fence, "matches_schema.allow_fence")
+        check_count(self.max_steps, "matches_schema.max_steps", least=1)
         validator = _compile(self.schema)
         object.__setattr__(self, "schema", validator.schema)
         object.__setattr__(self, "_validator", validator)
@@ -56,7 +61,12 @@ class MatchesSchema:
     def __reduce__(self) -> tuple[Any, tuple[Any]]:
         # The compiled validator is of a class made at run time, which cannot be pickled.
         return (
-            partial(MatchesSchema, allow_fence=self.allow_fence, name=self.name),
+            partial(
+                MatchesSchema,
+                allow_fence=self.allow_fence,
+                max_steps=self.max_steps,
+                name=self.name,
+            ),
             (self.schema,),
         )
 
@@ -66,15 +76,11 @@ class MatchesSchema:
             inside = unfence(generation.output) if self.allow_fence else generation.output
             plain = inside is generation.output
             value = context.json() if plain else parse_json(inside, JSON_MAX_CHARS)
-            errors = list(islice(self._validator.iter_errors(value), MAX_FACTS + 1))
         except Unparsable as error:
             return failed(self.name, Reason.MALFORMED, f"the answer is not valid JSON: {error}")
-        except RecursionError:
-            return unclear(
-                self.name, Reason.NOT_CHECKED, "the answer is nested too deeply for its schema"
-            )
+        errors, unread = errors_in(self._validator, value, self.max_steps, MAX_FACTS + 1)
         if not errors:
-            return self._passed
+            return unclear(self.name, Reason.NOT_CHECKED, unread) if unread else self._passed
         facts = tuple(
             f"at {clip(error.json_path, 120)}: {clip(error.message, 300)}"
             for error in errors[:MAX_FACTS]
@@ -112,8 +118,7 @@ def _compile(schema: object) -> Any:
                 f"knows: the newest is {newest.META_SCHEMA['$schema']!r}"
             )
         draft.check_schema(plain)
-        extend: Any = validators.extend  # it ships without annotations
-        linear = extend(draft, {"uniqueItems": _unique_items})
+        bounded = bounded_draft(draft)
         _refuse_outside_references(plain, REGISTRY)
     except exceptions.SchemaError as error:
         raise ConfigurationError(
@@ -123,7 +128,7 @@ def _compile(schema: object) -> Any:
         raise ConfigurationError(
             f"matches_schema.schema is no JSON Schema: {clip(str(error))}"
         ) from None
-    return linear(plain, registry=REGISTRY)
+    return bounded(plain, registry=REGISTRY)
 
 
 def _not_json(value: object) -> Any:
@@ -153,29 +158,3 @@ def _refuse_outside_references(schema: Any, registry: Any) -> None:
                         "the schema: put it under $defs, since nothing is fetched"
                     ) from None
         todo.extend((sub, resolver.in_subresource(sub)) for sub in resource.subresources())
-
-
-def _unique_items(_validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Any]:
-    """``uniqueItems`` in linear time: the stock one compares every pair of a hostile list."""
-    from jsonschema.exceptions import ValidationError
-
-    if not wanted or not isinstance(instance, list):
-        return
-    seen: set[Any] = set()
-    for index, item in enumerate(instance):
-        key = _hashable(item)
-        if key in seen:
-            yield ValidationError(f"item {index} appears twice: {clip(repr(item), 80)}")
-            return
-        seen.add(key)
-
-
-def _hashable(item: Any) -> Any:
-    """A key by which JSON values are equal as JSON Schema means it: 1 is 1.0 and not true."""
-    if isinstance(item, bool):
-        return ("bool", item)
-    if isinstance(item, list):
-        return ("list", tuple(map(_hashable, item)))
-    if isinstance(item, dict):
-        return ("dict", frozenset((key, _hashable(value)) for key, value in item.items()))
-    return item

@@ -1,4 +1,4 @@
-"""Reading an answer's text: what is visible of it, and the sentence a position lies in."""
+"""A piece of an answer's text, and the sentence that a position in it lies in."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from bisect import bisect_right
 MAX_QUOTE = 400
 """Characters of the answer that one finding quotes at most."""
 
-_INVISIBLE = re.compile(
-    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufeff]+"
-)
+_SPLIT_CHARS = 100_000
 
 # A run of end marks starts only where no end mark precedes it: otherwise a megabyte of dots would
 # be read once for every dot. The possessive quantifiers keep the rest linear.
@@ -41,11 +39,6 @@ _ABBREVIATIONS = frozenset(
     }
     | {"mr", "mrs", "ms", "no", "nos", "nr", "p", "pp", "prof", "sec", "st", "vs"}
 )
-
-
-def visible(text: str) -> str:
-    """The text without characters nobody sees, which could hide a citation or split a number."""
-    return text if text.isascii() else _INVISIBLE.sub("", text)
 
 
 def ascii_digits(text: str) -> str:
@@ -83,22 +76,40 @@ class Text:
         text: The text as read.
         place: Where in a structured answer it stands, such as ``lines[2].reply``; empty for prose.
         literal: It was a JSON number, not a string.
+        key: It was the key of a JSON object, not a value.
+        reordered: Characters of it make a reader see it in another order: see `reorders`.
+        turned: They turn its letters around: see `overrides`.
     """
 
-    __slots__ = ("_starts", "literal", "place", "text")
+    __slots__ = ("_split", "_starts", "key", "literal", "place", "reordered", "text", "turned")
 
-    def __init__(self, text: str, place: str = "", *, literal: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        place: str = "",
+        *,
+        literal: bool = False,
+        key: bool = False,
+        reordered: bool = False,
+        turned: bool = False,
+    ) -> None:
         self.text = text
         self.place = place
         self.literal = literal
+        self.key = key
+        self.reordered = reordered
+        self.turned = turned
         self._starts: list[int] | None = None
+        self._split = 0
 
     def sentence(self, position: int) -> str:
         """The sentence that ``position`` lies in, shortened around it if it is very long."""
         if self.literal:
             return f"{self.place}: {clip(self.text)}"
-        if self._starts is None:
-            self._starts = sentence_starts(self.text)
+        if self._starts is None or position >= self._split:
+            # Only as far as is asked for: few rules read all of an endless answer.
+            self._split = max(2 * position, _SPLIT_CHARS)
+            self._starts = sentence_starts(self.text, self._split)
         index = bisect_right(self._starts, position)
         start = self._starts[index - 1] if index else 0
         end = self._starts[index] if index < len(self._starts) else len(self.text)
@@ -108,14 +119,14 @@ class Text:
         return " ".join(self.text[start:end].split())
 
 
-def sentence_starts(text: str) -> list[int]:
-    """Where each sentence starts. Linear in the text, and never empty.
+def sentence_starts(text: str, end: int | None = None) -> list[int]:
+    """Where each sentence starts, up to ``end``. Linear in the text, and never empty.
 
     An abbreviation ("Art. 5"), a decimal ("49.99") and a list marker ("1. Send a photo") do not end
     a sentence; a line break and the end marks of Chinese and Japanese do.
     """
     starts = [0]
-    for match in _END.finditer(text):
+    for match in _END.finditer(text, 0, len(text) if end is None else end):
         if match.group() == "." and _is_no_end(text, match.start()):
             continue
         if match.end() < len(text):
