@@ -13,7 +13,6 @@ import math
 import time
 from collections.abc import Generator, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from opentelemetry.context import Context
 
@@ -24,15 +23,13 @@ from aucert_otel.costs import Costs, add_usd
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation
 from aucert_otel.report import Report, StageReport
+from aucert_otel.spending import Spending, spending
 from aucert_otel.stage import Stage, placed
 from aucert_otel.telemetry.emit import Telemetry
 from aucert_otel.telemetry.runtime import default_telemetry, verifying
 from aucert_otel.verdict import EVIDENCE_PROBLEMS, Status, Verdict
 from aucert_otel.verifier import OverBudget, Verifier, VerifierFunction, is_async
 
-
-if TYPE_CHECKING:
-    from aucert_otel.llm.spending import Spending
 
 _GRACE_S = 0.5
 """How long past the deadline a stage may take to end itself."""
@@ -184,8 +181,6 @@ async def _run_waiting(
     context: Context | None,
 ) -> StageReport:
     import asyncio  # most of what importing us would cost; it runs by now
-
-    from aucert_otel.llm.spending import spending
 
     started = time.perf_counter()
     verifying.set(True)  # this runs in a task of its own, so there is nothing to restore

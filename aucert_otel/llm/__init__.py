@@ -27,9 +27,9 @@ from aucert_otel.llm.parse import JsonProblem, Malformed, parse_object
 from aucert_otel.llm.prices import Price, PriceBook, Priced
 from aucert_otel.llm.retry import RetryPolicy
 from aucert_otel.llm.scripted import Recorded, ReplayModel
-from aucert_otel.llm.spending import Spending, spending
 from aucert_otel.llm.sync import complete
 from aucert_otel.llm.transport import Timeouts
+from aucert_otel.spending import Spending, spending
 
 
 __all__ = [

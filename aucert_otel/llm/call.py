@@ -14,8 +14,8 @@ from aucert_otel.llm.logprobs import TokenLogprob
 from aucert_otel.llm.model import ChatModel, ChatRequest, Completion
 from aucert_otel.llm.parse import Malformed, parse_object
 from aucert_otel.llm.prices import PriceBook, Priced
-from aucert_otel.llm.spending import CallSpending
 from aucert_otel.llm.telemetry import ChatSpan, chat_span
+from aucert_otel.spending import CallSpending
 
 
 _TRUNCATED = TRUNCATED | {"model_context_window_exceeded"}

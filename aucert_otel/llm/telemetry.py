@@ -22,7 +22,7 @@ from aucert_otel.telemetry.boundary import AttributeValue, clean_attributes
 
 
 if TYPE_CHECKING:
-    from aucert_otel.llm.spending import Spending
+    from aucert_otel.spending import Spending
 
 _GUARD = Guard("llm telemetry")
 

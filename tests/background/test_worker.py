@@ -8,7 +8,6 @@ import logging
 import threading
 import time
 
-import pytest
 from opentelemetry import baggage
 from opentelemetry import context as otel_context
 from support.checks import harness, length

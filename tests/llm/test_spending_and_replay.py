@@ -23,7 +23,7 @@ from aucert_otel.llm import (
     family_of,
     spending,
 )
-from aucert_otel.llm.spending import add_usage
+from aucert_otel.spending import add_usage
 
 
 def test_every_call_of_every_task_is_counted(api):

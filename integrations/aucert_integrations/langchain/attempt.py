@@ -76,7 +76,7 @@ class Gathered(Observer):
 class Attempt:
     """Writes the answer for the harness: the first draft, a repair, or a stronger runnable's."""
 
-    __slots__ = ("_config", "_first", "_input", "_known", "_kwargs", "_of")
+    __slots__ = ("_config", "_first", "_input", "_known", "_kwargs", "_of", "given")
 
     def __init__(
         self,
@@ -90,6 +90,8 @@ class Attempt:
         self._config = config
         self._kwargs = kwargs
         self._known = _told(of, given)
+        self.given = given
+        """What the last draft was made from: a repair may ask with another input."""
         self._first: Generation | None = None
 
     def can_repair(self) -> bool:
@@ -152,6 +154,7 @@ class Attempt:
         again: bool = False,
     ) -> Generation:
         gathered, below = _below(runnable, config)
+        self.given = given
         output = runnable.invoke(given, below, **self._kwargs)
         turn = gathered.turn if gathered else asked_directly(runnable, given, output, self._kwargs)
         return self._generation(output, turn, again=again or request is not None)
@@ -166,6 +169,7 @@ class Attempt:
         again: bool = False,
     ) -> Generation:
         gathered, below = _below(runnable, config)
+        self.given = given
         output = await runnable.ainvoke(given, below, **self._kwargs)
         turn = gathered.turn if gathered else asked_directly(runnable, given, output, self._kwargs)
         return self._generation(output, turn, again=again or request is not None)
@@ -181,14 +185,14 @@ class Attempt:
         if isinstance(text, Generation):
             generation = text if text.raw is not None else replace(text, raw=output)
         else:
-            generation = self._described(text_of(text), output, turn)
+            generation = self._described(text_of(text, self.given), output, turn)
         if self._first is None:
             self._first = generation
         return generation
 
     def _described(self, text: str, output: Any, turn: Turn) -> Generation:
         chosen = turn.chosen(output)
-        message = answer_message(output)
+        message = answer_message(output, self.given)
         if chosen is not None:
             written = chosen[0]
         elif turn.finished:

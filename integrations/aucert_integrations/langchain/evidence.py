@@ -11,7 +11,7 @@ from typing import Any
 from langchain_core.documents import Document
 from langchain_core.messages import ToolMessage
 
-from aucert_integrations.langchain.reading import content_text
+from aucert_integrations.langchain.content import content_text
 from aucert_otel.generation import Passage
 
 

@@ -16,7 +16,7 @@ from aucert_integrations.langchain.observer import Observer
 from aucert_integrations.langchain.traces import Traces
 from aucert_integrations.langchain.turn import Turn
 from aucert_otel.errors import ConfigurationError
-from aucert_otel.harness import Harness
+from aucert_otel.harness import Harness, check_harness
 from aucert_otel.sampling import NOT_YET
 
 
@@ -26,6 +26,9 @@ TTL_S = 3600.0
 
 class VerificationHandler(Observer):
     """Shows every finished answer of a chain or model to a harness, and changes nothing.
+
+    Evidence is seen from retrievers and tools. Of a search that is a plain function (`RunnableLambda`)
+    nobody knows what it returned: give it as ``aucert_evidence`` in the config's metadata.
 
     Pass it as a callback (``config={"callbacks": [handler]}``), or register it for the whole process
     with ``langchain_core.tracers.context.register_configure_hook``. One handler serves every thread
@@ -66,6 +69,7 @@ class VerificationHandler(Observer):
         max_turns: int = MAX_TURNS,
         ttl_s: float = TTL_S,
     ) -> None:
+        check_harness(harness, "VerificationHandler()")
         if max_turns < 1 or not ttl_s > 0:
             raise ConfigurationError(
                 f"VerificationHandler(max_turns={max_turns!r}, ttl_s={ttl_s!r}): both must be positive"

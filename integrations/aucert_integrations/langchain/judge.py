@@ -200,9 +200,10 @@ def _reply(message: object) -> Reply:
     if not isinstance(message, BaseMessage):
         raise TypeError(f"the model returned {type(message).__name__}")
     answer = answer_of_message(message)
-    text: str | None = answer.text
-    if not answer.text.strip() and answer.tool_calls:
-        text = _arguments(answer.tool_calls[0].get("args"))
+    text: str | None = answer.plain
+    calls = [*answer.tool_calls, *getattr(message, "invalid_tool_calls", ())]
+    if not answer.plain.strip() and calls:
+        text = _arguments(calls[0].get("args"))
     written = part(
         getattr(message, "usage_metadata", None), "input_token_details", "cache_creation"
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,6 +26,17 @@ MAX_LET_BE = 100_000
 """Open runs known to be none of a handler's business. Some never report their end."""
 
 _GUARD = Guard("langchain")
+
+_observers: weakref.WeakSet[Observer] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    # A thread that held a lock in the parent does not exist in the child, and never lets go of it.
+    for observer in _observers:
+        observer._lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 @dataclass(slots=True, eq=False)
@@ -52,6 +65,7 @@ class Observer(BaseCallbackHandler):
         self._runs: dict[UUID, Run] = {}
         self._let_be: OrderedDict[UUID, None] = OrderedDict()
         self._lock = threading.Lock()
+        _observers.add(self)
 
     def _begun(self, run_id: UUID, inputs: Any, metadata: Mapping[str, Any]) -> Turn | None:
         """The turn of a run whose parent is not known, under the lock.

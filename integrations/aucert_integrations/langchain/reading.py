@@ -11,7 +11,9 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import Generation as TextGeneration
 from langchain_core.outputs import LLMResult
 from langchain_core.prompt_values import PromptValue
+from langchain_core.utils.json import parse_json_markdown
 
+from aucert_integrations.langchain.content import checked_text, content_text
 from aucert_otel.generation import Message, Usage
 
 
@@ -24,34 +26,22 @@ _FINISH = ("finish_reason", "stop_reason", "done_reason")
 _MODEL = ("model_name", "model", "model_id")
 
 
-def content_text(content: object) -> str:
-    """A message's content as text: blocks that are not text (images, reasoning) are left out."""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list):
-        return ""
-    parts = []
-    for block in content:
-        if isinstance(block, str):
-            parts.append(block)
-        elif isinstance(block, Mapping) and block.get("type") in (None, "text", "output_text"):
-            text = block.get("text")
-            parts.append(text if isinstance(text, str) else "")
-    return "".join(parts)
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What one call of a model wrote, as far as it says."""
 
     text: str
+    """What the checks read of it."""
     tool_calls: Sequence[Mapping[str, Any]] = ()
-    """Calls it asks for; with any, this is a step and no answer."""
+    """Calls it asks for; with any, this is a step and no answer. Calls that are not valid do not
+    count: nobody can follow them, so what stands beside them is the answer."""
     model: str | None = None
     provider: str | None = None
     finish_reason: str | None = None
     usage: Usage | None = None
     logprobs: Any = field(default=None, repr=False)
+    plain: str = ""
+    """Its plain text, which is what parsers make of it."""
 
 
 def answer_of_message(message: BaseMessage, info: Mapping[str, Any] | None = None) -> Answer:
@@ -60,16 +50,17 @@ def answer_of_message(message: BaseMessage, info: Mapping[str, Any] | None = Non
     calls: Sequence[Any] = ()
     usage = None
     if isinstance(message, AIMessage):
-        calls = [*message.tool_calls, *message.invalid_tool_calls]
+        calls = message.tool_calls
         usage = _usage(message.usage_metadata)
     return Answer(
-        content_text(message.content),
+        checked_text(message),
         tool_calls=calls,
         model=_first_text(said, _MODEL),
         provider=_first_text(said, ("model_provider",)),
         finish_reason=_first_text(said, _FINISH),
         usage=usage,
         logprobs=said.get("logprobs"),
+        plain=content_text(message.content),
     )
 
 
@@ -158,7 +149,7 @@ def answer_texts(output: object) -> list[str]:
     if isinstance(output, str):
         return [output]
     if isinstance(output, BaseMessage):
-        return [content_text(output.content)]
+        return [checked_text(output)]
     if isinstance(output, (list, tuple)):
         return answer_texts(output[-1]) if output and isinstance(output[-1], BaseMessage) else []
     if isinstance(output, Mapping):
@@ -175,3 +166,13 @@ def is_plain(output: object) -> bool:
     if isinstance(output, (list, tuple)):
         return all(is_plain(value) for value in output)
     return True
+
+
+def is_parsed(output: object, text: str) -> bool:
+    """Whether a dict is what a parser of JSON made of this text."""
+    if not isinstance(output, Mapping) or "{" not in text:
+        return False
+    try:
+        return bool(parse_json_markdown(text) == output)
+    except (ValueError, RecursionError):
+        return False

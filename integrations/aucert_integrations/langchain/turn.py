@@ -18,6 +18,7 @@ from aucert_integrations.langchain.reading import (
     Answer,
     answer_texts,
     as_messages,
+    is_parsed,
     is_plain,
     last_question,
     question_of,
@@ -99,12 +100,18 @@ class Turn:
         that asks for tools is a step and no answer, except where its one call's arguments are what
         the root run returned: a structured answer.
         """
-        texts = answer_texts(outputs)
         finished = list(self.finished)
+        # A dict parsed from the last answer is that answer: the model wrote its keys and values, and
+        # they must not point at an earlier call.
+        parsed = bool(finished) and is_parsed(outputs, finished[-1].answer.plain)
+        texts = [] if parsed else answer_texts(outputs)
         for candidate in reversed(finished):
             answer = candidate.answer
-            if not answer.tool_calls and answer.text and answer.text in texts:
-                return candidate, answer.text
+            if answer.tool_calls:
+                continue
+            for text in (answer.text, answer.plain):
+                if text and text in texts:
+                    return candidate, text
         if not finished:
             return None
         last = finished[-1]
@@ -170,8 +177,8 @@ class Turn:
 
 def _structured(outputs: object, answer: Answer) -> str | None:
     """The answer as JSON, where a chain parsed it from the arguments of the call's one tool call."""
-    if isinstance(outputs, Mapping) and {"raw", "parsed"} <= outputs.keys():
-        outputs = outputs["parsed"]
+    if isinstance(outputs, Mapping) and isinstance(outputs.get("raw"), BaseMessage):
+        outputs = outputs.get("parsed")  # with_structured_output(include_raw=True)
     if len(answer.tool_calls) != 1:
         return None
     call = answer.tool_calls[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, TypeVar
 
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableSerializable
@@ -21,10 +21,12 @@ from aucert_integrations.langchain.attempt import (
 from aucert_integrations.langchain.direct import quiet
 from aucert_integrations.langchain.held import held
 from aucert_integrations.langchain.shapes import as_chunk, shaped
+from aucert_integrations.langchain.signed import Signed
 from aucert_otel.errors import ConfigurationError
-from aucert_otel.harness import Harness
-from aucert_otel.outcome import Otherwise, Outcome
+from aucert_otel.harness import Harness, check_harness
+from aucert_otel.outcome import Otherwise, Outcome, check_otherwise
 from aucert_otel.telemetry import verifying
+from aucert_otel.verifier import is_async
 
 
 Input = TypeVar("Input")
@@ -45,6 +47,9 @@ def verified(
     name: str | None = None,
 ) -> VerifiedRunnable[Input, Output]:
     """Hold a runnable's answer back until it was verified; return it only if it ships.
+
+    Evidence is seen from retrievers and tools. Of a search that is a plain function (`RunnableLambda`)
+    nobody knows what it returned: give it with ``evidence=``.
 
     The result is a runnable of the same input and output. A stream is held back too and yields one
     verified chunk. What the runnable raises passes unchanged. A message that asks for tools is a
@@ -68,19 +73,22 @@ def verified(
         harness: What checks and acts.
         otherwise: What the caller gets where the answer may not be used: a text, which takes the
             answer's own shape (a message, or the answer in a dict), or a function of the `Outcome`.
-            ``HandedToPerson`` raises. There is no default: this is a decision.
+            ``HandedToPerson`` raises. A coroutine function is awaited under ``ainvoke``, ``abatch`` and
+            ``astream``, and refused under the others. There is no default: this is a decision.
         question: The key of the input dict that holds the question, or a function of the input.
         evidence: The key of the input dict that holds this turn's documents, or a function of it.
         read: Reads the answer's text, or a whole `Generation`, off the output. By default a text is
-            the answer, a message its text, a dict what it has under ``answer``, ``output``, ``result``
-            or ``response`` or its last message, and any other structure its JSON.
+            the answer, a message its text, a dict the message, or the only text, that it has under
+            ``answer``, ``output``, ``result`` or ``response``, or its last message, and any other
+            structure its JSON.
         repair: Makes the second call's input and config: ``(input, request) -> (input, config)``.
         escalate: A stronger runnable with the same input, asked once where a repair cannot help.
         tenant: The tenant of answers whose config names none.
         name: Names the ``aucert.generate`` span; default: the runnable's own name, else the harness's.
 
     Raises:
-        ConfigurationError: ``runnable`` or ``escalate`` is not a runnable.
+        ConfigurationError: ``runnable`` or ``escalate`` is not a runnable, ``harness`` not a harness, or
+            ``otherwise`` neither a text nor a function.
     """
     for role, given in (("runnable", runnable), ("escalate", escalate)):
         if given is not None and not isinstance(given, Runnable):
@@ -88,6 +96,8 @@ def verified(
                 f"verified({role}={type(given).__name__}): give a Runnable; wrap a function in "
                 "RunnableLambda, or use aucert_otel.verified as its decorator"
             )
+    check_harness(harness, "verified()")
+    check_otherwise(otherwise, "verified()")
     return VerifiedRunnable(
         bound=runnable,
         harness=harness,
@@ -100,26 +110,6 @@ def verified(
         tenant=tenant,
         name=name or getattr(runnable, "name", None),
     )
-
-
-class _Signed:
-    """A method with its signature ready: LangChain asks for it on every call, at 50 microseconds."""
-
-    __slots__ = ("_method",)
-
-    __signature__ = inspect.Signature(
-        [
-            inspect.Parameter("input", inspect.Parameter.POSITIONAL_OR_KEYWORD),
-            inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY),
-            inspect.Parameter("kwargs", inspect.Parameter.VAR_KEYWORD),
-        ]
-    )
-
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self._method = method
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._method(*args, **kwargs)
 
 
 class VerifiedRunnable(RunnableSerializable[Input, Output]):
@@ -191,14 +181,20 @@ class VerifiedRunnable(RunnableSerializable[Input, Output]):
         config: RunnableConfig | None = None,
         **kwargs: Any,
     ) -> Output:
-        """The answer if it ships, else what ``otherwise`` says."""
+        """The answer if it ships, else what ``otherwise`` says.
+
+        Raises:
+            ConfigurationError: ``otherwise`` is a coroutine function, which nobody awaits here.
+        """
+        if is_async(self.otherwise):  # before anything is written and paid for
+            raise _unawaited()
         if verifying.get():
             return self.bound.invoke(input, config, **kwargs)
         direct = quiet(self.bound, config)
         if direct is not None:
             answer: Output = self._invoke(input, direct, **kwargs)
             return answer
-        return self._call_with_config(_Signed(self._invoke), input, config, **kwargs)
+        return self._call_with_config(Signed(self._invoke), input, config, **kwargs)
 
     async def ainvoke(
         self,
@@ -209,7 +205,7 @@ class VerifiedRunnable(RunnableSerializable[Input, Output]):
         """`invoke` for asynchronous callers."""
         if verifying.get():
             return await self.bound.ainvoke(input, config, **kwargs)
-        return await self._acall_with_config(_Signed(self._ainvoke), input, config, **kwargs)
+        return await self._acall_with_config(Signed(self._ainvoke), input, config, **kwargs)
 
     def stream(
         self,
@@ -248,7 +244,12 @@ class VerifiedRunnable(RunnableSerializable[Input, Output]):
             return step.output
         finally:
             held.reset(token)
-        return self._result(outcome, outcome.or_else(self.otherwise))
+        value = outcome.or_else(self.otherwise)
+        if not outcome.shipped and inspect.isawaitable(value):
+            if inspect.iscoroutine(value):
+                value.close()
+            raise _unawaited()
+        return self._result(outcome, value, attempt.given)
 
     async def _ainvoke(
         self,
@@ -270,10 +271,19 @@ class VerifiedRunnable(RunnableSerializable[Input, Output]):
             return step.output
         held.reset(token)
         value = outcome.or_else(self.otherwise)
-        return self._result(outcome, await value if inspect.isawaitable(value) else value)
+        if not outcome.shipped and inspect.isawaitable(value):
+            value = await value
+        return self._result(outcome, value, attempt.given)
 
     @staticmethod
-    def _result(outcome: Outcome, value: Any) -> Any:
+    def _result(outcome: Outcome, value: Any, given: object) -> Any:
         if outcome.shipped or not isinstance(value, str):
             return value
-        return shaped(value, outcome.generation.value, outcome)
+        return shaped(value, outcome.generation.value, outcome, given)
+
+
+def _unawaited() -> ConfigurationError:
+    return ConfigurationError(
+        "verified(otherwise=a coroutine function) was called without await: use ainvoke, abatch or "
+        "astream, or give a plain function"
+    )

@@ -18,8 +18,8 @@ from aucert_otel.llm.errors import ModelError, Truncated
 from aucert_otel.llm.logprobs import label_probabilities
 from aucert_otel.llm.model import ChatMessage, ChatModel, Completion
 from aucert_otel.llm.parse import JsonProblem
-from aucert_otel.llm.spending import spending
 from aucert_otel.report import Vote
+from aucert_otel.spending import spending
 from aucert_otel.stage import as_status
 from aucert_otel.verdict import Reason, Status, Verdict
 from aucert_verifiers.packaging import ANSWER, PASSAGE, Package, fit

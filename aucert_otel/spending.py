@@ -51,7 +51,7 @@ class Spending:
             self.usage = add_usage(self.usage, usage)
 
 
-_open: ContextVar[tuple[Spending, ...]] = ContextVar("aucert_otel.llm.spending", default=())
+_open: ContextVar[tuple[Spending, ...]] = ContextVar("aucert_otel.spending", default=())
 
 
 @contextmanager
