@@ -31,7 +31,7 @@ demo: $(VENV)/.demo ## Set up, and watch an answer being caught, repaired and sh
 
 test: $(VENV)/.test ## Set up, then lint, check types and run the tests
 	@$(MAKE) --no-print-directory lint types
-	@$(BIN)/python -m pytest -n auto
+	@$(BIN)/python -m pytest -n auto -m "not (smollm and slow)"
 
 lint: $(VENV)/.test ## Style, and who may import whom
 	@$(BIN)/ruff check .

@@ -42,7 +42,7 @@ def namespace(*replies: str) -> dict[str, object]:
 
 
 def test_the_first_screen_shows_three_ways_in_of_under_ten_lines_each():
-    setup, callback, wrapped, decorator = BLOCKS
+    _setup, callback, wrapped, decorator = BLOCKS
 
     assert "VerificationHandler" in callback
     assert "verified(chain" in wrapped
