@@ -85,7 +85,7 @@ def test_the_decorator_raises_where_the_caller_chose_raising():
     setup, *_, decorator = BLOCKS
     space = namespace()
     exec(setup, space)
-    exec(decorator.replace("...", 'return "See article 212."'), space)
+    exec(decorator.replace("    ...", '    return "See article 212."'), space)
 
     with pytest.raises(HandedToPerson):
         space["answer"](QUESTION, [Passage("Report damage within 48 hours.", "305")])
