@@ -59,8 +59,7 @@ def shown(value: object, *, yaml: bool = False, key: object = None) -> str:
     if isinstance(value, str):
         if isinstance(key, str) and is_secret(key):
             return REDACTED
-        # Cut before masking: a secret the cut goes through is still known by its beginning.
-        return f'"{_cut(visible(_BOUNDARY.label(value[: MAX_SHOWN * 2])))}"'
+        return f'"{_cut(visible(_BOUNDARY.label(value)))}"'
     if isinstance(value, bool) or value is None:
         return "null" if value is None else str(value).lower()
     huge = isinstance(value, int) and value.bit_length() > 256
@@ -83,7 +82,7 @@ def path(parts: Sequence[int | str]) -> str:
         if isinstance(part, int):
             written += f"[{part}]"
         else:
-            written += f"{'.' if written else ''}{_cut(visible(part))}"
+            written += f"{'.' if written else ''}{_cut(visible(_BOUNDARY.label(part)))}"
     return written
 
 

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 from aucert_otel._version import __version__
 from aucert_otel.audit.canonical import canonical_json, plain
+from aucert_otel.telemetry.secrets import redact
 
 
 SCHEMA_VERSION = 1
@@ -30,14 +31,15 @@ class Boundary(Protocol):
 
 
 class ContentOff:
-    """The boundary used when none is given: no content at all, labels cut to 1,024 characters."""
+    """The boundary used when none is given: no content at all; labels without secrets, and cut."""
 
     def content(self, text: str) -> str | None:  # noqa: ARG002 - the protocol's signature
         """Nothing leaves."""
         return None
 
     def label(self, text: str) -> str:
-        """Cut to 1,024 characters."""
+        """Without secrets, and cut to 1,024 characters."""
+        text = redact(text)
         return text if len(text) <= 1024 else text[:1023] + "…"
 
 
