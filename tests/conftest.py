@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 
 
+# Whoever starts the tests may have Ctrl-C ignored (a shell's background job does), and programs that
+# the tests start and interrupt would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["AUCERT_OTEL_RAISE"] = "1"
 for _name in [name for name in os.environ if name.startswith("OTEL_")]:
     del os.environ[_name]

@@ -211,7 +211,11 @@ def test_what_nobody_can_read_is_bounded_and_says_so():
     assert len(text) < MAX_UNREADABLE + 100
 
 
-@pytest.mark.parametrize("odd", [object(), b"\xff", "\ud800", {"deep": None}], ids=["an object", "bytes", "a surrogate", "a deep one"])
+@pytest.mark.parametrize(
+    "odd",
+    [object(), b"\xff", "\ud800", {"deep": None}],
+    ids=["an object", "bytes", "a surrogate", "a deep one"],
+)
 def test_a_value_that_is_no_json_is_not_taken_for_nothing(odd):
     for _ in range(400 if isinstance(odd, dict) else 0):
         odd = {"deep": odd}
