@@ -150,7 +150,7 @@ class Cascade:
             return False
         if self.strict and verdict is Verdict.PASS and not found.certified:
             return False
-        return stage.gate.admits(verdict, found.confidence)
+        return stage.gate.open or stage.gate.admits(verdict, found.confidence)
 
 
 def _evidence_is_bad(found: StageReport) -> bool:
