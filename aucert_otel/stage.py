@@ -208,7 +208,7 @@ class Stage:
         certification = Certification.NONE  # the usual case, without asking for today's date
         if self.gate.certificate is not None:
             certification = self.certification(verdict)
-        free = self.inline or self.estimate.usd == 0.0
+        free = self.free
         return StageReport(
             findings,
             verdict=verdict,
