@@ -141,7 +141,7 @@ class Cascade:
             cascade=self.name,
             cascade_version=self.version,
             certified=settled and last.certified,
-            threshold=_threshold(self.stages[len(reports) - 1], last) if settled else None,
+            threshold=_threshold(stage, last) if settled and not stage.gate.open else None,
         )
 
     def _settles(self, stage: Stage, found: StageReport) -> bool:
@@ -224,16 +224,17 @@ async def _call(check: Verifier, generation: Generation) -> object:
 
 
 def _threshold(stage: Stage, last: StageReport) -> float | None:
-    if last.verdict is None or stage.gate.open:
-        return None
-    return stage.gate.threshold(last.verdict)
+    return None if last.verdict is None else stage.gate.threshold(last.verdict)
 
 
 _FREE = Costs()
 
 
 def _costs(reports: list[StageReport]) -> Costs:
-    if all(r.cost_usd == 0.0 and not r.unpriced for r in reports):
+    for report in reports:
+        if report.cost_usd != 0.0 or report.unpriced:
+            break
+    else:  # a loop, since most answers meet nothing but rules
         return _FREE
     return Costs(
         verification=add_usd(*[r.cost_usd for r in reports]),

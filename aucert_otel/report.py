@@ -112,7 +112,6 @@ class StageReport:
     stage: str = ""
     inline: bool = False
     """It ran on the caller's own thread, in microseconds."""
-    certified: bool = False
     certificate: Certification = Certification.NONE
     """What the stage's certificate says about this verdict: why it is certified, or why not."""
     veto: bool = False
@@ -128,12 +127,17 @@ class StageReport:
             _set(self, "verdict", combine(self.findings))
         elif type(self.verdict) is not Verdict:
             _set(self, "verdict", _word(Verdict, self.verdict, "StageReport.verdict"))
-        if self.cost_usd is not None and known_usd(self.cost_usd) is None:
+        if self.cost_usd and known_usd(self.cost_usd) is None:
             raise ValueError(
                 f"StageReport.cost_usd is {self.cost_usd!r}: give US dollars from 0 up, or None where nobody knows"
             )
         if self.confidence is not None and not 0.0 <= self.confidence <= 1.0:
             raise ValueError(f"StageReport.confidence is {self.confidence!r}: it must be in [0, 1]")
+
+    @property
+    def certified(self) -> bool:
+        """Whether a certificate that is valid today speaks for this verdict."""
+        return self.certificate is Certification.VALID
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span
@@ -96,6 +97,8 @@ class _Round:
     generation: Generation
     report: Report
     span: Span
+    context: Context
+    """Where the span was started."""
     seconds: float
     cost_usd: float | None
 
@@ -132,10 +135,11 @@ class Rounds:
 
     def run(self, task: Task, meter: Meter, name: str) -> Flow:
         """Have an answer written, check it, and do the one thing the table says."""
-        root = self.telemetry.start(names.SPAN_GENERATE, None, name)
+        context = otel_context.get_current()
+        root = self.telemetry.start(names.SPAN_GENERATE, context, name)
         first: _Round | None = None
         try:
-            call = _Call(task, meter, trace.set_span_in_context(root))
+            call = _Call(task, meter, trace.set_span_in_context(root, context))
             first = yield from self._round(call, task.generate)
             situation = None
             decision = self._clean(first)
@@ -188,6 +192,8 @@ class Rounds:
         cost: float | None,
         seconds: float = 0.0,
     ) -> Generator[Effect[Any], Any, _Round]:
+        # Looked up once: every call of OpenTelemetry's that is given no context looks it up again.
+        context = otel_context.get_current() if context is None else context
         span = self.telemetry.start(names.SPAN_VERIFY, context, self.cascade.name)
         try:
             inner = trace.set_span_in_context(span, context) if self.cascade.waits else None
@@ -195,7 +201,7 @@ class Rounds:
         except BaseException as error:
             self.telemetry.fail(span, error)
             raise
-        return _Round(generation, report, span, seconds + report.latency_s, cost)
+        return _Round(generation, report, span, context, seconds + report.latency_s, cost)
 
     def _priced(self, generation: Generation) -> float | None:
         try:
@@ -328,6 +334,7 @@ class Rounds:
     ) -> Attributes:
         return self.telemetry.verified(
             done.span,
+            done.context,
             done.report,
             Circumstances(
                 decision.action._value_,

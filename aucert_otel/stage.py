@@ -44,11 +44,15 @@ class Gate:
     pass_at: float | None = None
     fail_at: float | None = None
     certificate: Certificate | None = None
+    open: bool = field(init=False, repr=False, compare=False)
+    """Any confidence will do."""
 
     def __post_init__(self) -> None:
         for name, value in (("pass_at", self.pass_at), ("fail_at", self.fail_at)):
             if value is not None and not 0.0 <= value <= 1.0:
                 raise ConfigurationError(f"gate.{name} is {value!r}: a confidence lies in [0, 1]")
+        anything = self.pass_at is None and self.fail_at is None and self.certificate is None
+        object.__setattr__(self, "open", anything)
         if self.certificate is None:
             return
         for verdict in self.certificate.settles:
@@ -62,11 +66,6 @@ class Gate:
 
     def _own(self, verdict: Verdict) -> float | None:
         return self.pass_at if verdict is Verdict.PASS else self.fail_at
-
-    @property
-    def open(self) -> bool:
-        """Whether any confidence will do."""
-        return self.pass_at is None and self.fail_at is None and self.certificate is None
 
     def threshold(self, verdict: Verdict) -> float | None:
         """What this verdict needs: ``None``: any confidence, infinite: it never settles."""
@@ -199,7 +198,6 @@ class Stage:
                 latency_s=latency_s,
                 stage=self.name,
                 inline=self.inline,
-                certified=certification is Certification.VALID,
                 certificate=certification,
                 veto=self.veto,
             )
@@ -218,7 +216,6 @@ class Stage:
             latency_s=latency_s,
             stage=self.name,
             inline=self.inline,
-            certified=certification is Certification.VALID,
             certificate=certification,
             veto=self.veto,
         )

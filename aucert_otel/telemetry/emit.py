@@ -138,9 +138,18 @@ class Telemetry:
             self.end(span, stage_attributes(report, label=self.label))
 
     def verified(
-        self, span: Span, report: Report, around: Circumstances, costs: Costs | None = None
+        self,
+        span: Span,
+        context: Context,
+        report: Report,
+        around: Circumstances,
+        costs: Costs | None = None,
     ) -> Attributes:
-        """Send a verdict out and end its span; returns the attributes it has."""
+        """Send a verdict out and end its span, which was started in ``context``.
+
+        Returns:
+            The attributes it has.
+        """
         attributes: Attributes = {}
         try:
             form = self._form(report, around)
@@ -150,8 +159,8 @@ class Telemetry:
             }
             if report.confidence is not None:
                 attributes[names.CONFIDENCE] = report.confidence
-            self._measure(report, form)
-            self._results(span, report, form)
+            self._measure(report, form, context)
+            self._results(span, context, report, form)
         except Exception as error:
             if not swallow("telemetry", error):
                 raise
@@ -168,7 +177,7 @@ class Telemetry:
                 self._forms[key] = known
         return known
 
-    def _results(self, span: Span, report: Report, form: Form) -> None:
+    def _results(self, span: Span, context: Context, report: Report, form: Form) -> None:
         results = [form.evaluation]
         if report.confidence is not None:
             results[0] = {**form.evaluation, names.EVALUATION_SCORE: report.confidence}
@@ -188,7 +197,7 @@ class Telemetry:
                     span.add_event(names.EVENT_STAGE, stage_attributes(stage, label=self.label))
         passed = report.verdict is Verdict.PASS
         severity = SeverityNumber.INFO if passed else SeverityNumber.WARN
-        context = trace.set_span_in_context(span)
+        inside = trace.set_span_in_context(span, context)
         now = time.time_ns()
         for result in results:
             if recording:
@@ -196,17 +205,17 @@ class Telemetry:
             self.instruments.logger.emit(
                 LogRecord(
                     timestamp=now,
-                    context=context,
+                    context=inside,
                     severity_number=severity,
                     event_name=names.EVENT_EVALUATION,
                     attributes=result,
                 )
             )
 
-    def _measure(self, report: Report, form: Form) -> None:
+    def _measure(self, report: Report, form: Form, context: Context) -> None:
         instruments = self.instruments
         instruments.tally.add(form)
-        instruments.duration.record(report.latency_s, form.timed)
+        instruments.duration.record(report.latency_s, form.timed, context)
         for stage in report.stages:
             if stage.status is not StageStatus.OK and stage.status.did_not_run:
                 status = {names.STAGE_NAME: self.label(stage.stage)}

@@ -68,13 +68,17 @@ def form_key(report: Report, around: Circumstances) -> tuple[object, ...]:
         report.verdict._value_,
         report.certified,
         report.certificate._value_,
-        tuple(
-            [
-                (s.stage, s.status._value_, None if s.verdict is None else s.verdict._value_)
-                for s in report.stages
-            ]
-        ),
-        _findings(report),
+        len(report.stages),
+        *[
+            word
+            for s in report.stages
+            for word in (s.stage, s.status._value_, s.verdict and s.verdict._value_)
+        ],
+        *[
+            word
+            for f in report.findings
+            for word in (f.criterion, f.verdict._value_, f.reason and f.reason._value_)
+        ],
         around.action,
         around.row,
         around.mode,

@@ -216,7 +216,6 @@ def test_stages_are_described_with_what_they_cost_and_why_they_did_not_run():
             stage="rules",
             confidence=1.0,
             latency_s=0.00002,
-            certified=True,
             certificate=Certification.VALID,
         ),
         StageReport((holds("a"),), stage="vote", confidence=1.0, certificate=Certification.EXPIRED),
