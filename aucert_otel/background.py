@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     import asyncio
 
 T = TypeVar("T")
-Job = Callable[[], Coroutine[Any, Any, None]]
+Job = Callable[[], Coroutine[Any, Any, None] | None]
+"""Does its work at once and returns nothing, or returns what has to be awaited."""
 
 EXIT_TIMEOUT_S = 5.0
 """How long interpreter exit waits for verifications that were accepted."""
@@ -162,31 +163,49 @@ class Worker:
             self._running += len(batch)
             self._pumping = False
         for job, context in batch:
-            task = self._loop.create_task(self._run_job(job), context=context)
-            self._tasks.add(task)  # the loop itself holds tasks only weakly
-            task.add_done_callback(self._tasks.discard)
+            context.run(self._begin, job)
 
-    async def _run_job(self, job: Job) -> None:
+    def _begin(self, job: Job) -> None:
+        """Run a job. Only what has to be awaited gets a task: that costs more than most rules do."""
+        rest = None
         done = False
         try:
             with _GUARD:
-                await job()
+                rest = job()
+                done = True
+        except BaseException as error:  # noqa: BLE001 - as below: it would end the loop's callback, unheard
+            warn_once(f"a verification in the background broke: {describe(error)}")
+        if rest is None:
+            self._ended(done=done)
+            return
+        task = self._loop.create_task(self._finish(rest))
+        self._tasks.add(task)  # the loop itself holds tasks only weakly
+        task.add_done_callback(self._tasks.discard)
+
+    async def _finish(self, rest: Coroutine[Any, Any, None]) -> None:
+        done = False
+        try:
+            with _GUARD:
+                await rest
                 done = True
         except self._cancelled:
             raise
         except BaseException as error:  # noqa: BLE001 - nobody awaits this task: asyncio would print the message
             warn_once(f"a verification in the background broke: {describe(error)}")
         finally:
-            with self._idle:
-                if not (done or self._closed):  # what exit cuts off is counted there
-                    self.dropped["error"] += 1
-                self._running -= 1
-                self._pending -= 1
-                more = bool(self._jobs) and not self._pumping
-                self._pumping = self._pumping or more
-                self._idle.notify_all()
-            if more:
-                self._loop.call_soon(self._pump)
+            self._ended(done=done)
+
+    def _ended(self, *, done: bool) -> None:
+        with self._idle:
+            if not (done or self._closed):  # what exit cuts off is counted there
+                self.dropped["error"] += 1
+            self._running -= 1
+            self._pending -= 1
+            more = bool(self._jobs) and not self._pumping
+            self._pumping = self._pumping or more
+            self._idle.notify_all()
+        if more:
+            self._loop.call_soon(self._pump)
 
     def flush(self, timeout: float) -> bool:
         """Wait up to ``timeout`` seconds for what was accepted; whether all of it has finished."""

@@ -7,7 +7,7 @@ application. Sampled (`submit`) it looks at finished answers in the background a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from datetime import UTC, datetime
 from functools import partial
 from types import TracebackType
@@ -207,10 +207,18 @@ class Harness:
                 probability = failing
         return probability if chosen(probability, context) else 0.0
 
-    async def _sampled(self, generation: Generation, context: Context, probability: float) -> None:
+    def _sampled(
+        self, generation: Generation, context: Context, probability: float
+    ) -> Coroutine[Any, Any, None] | None:
         rounds = self._rounds("sampled", probability)
-        outcome = await adrive(rounds.verify(generation, Meter(self.budget), context))
-        self._recorded(outcome, "sampled", probability)
+        flow = rounds.verify(generation, Meter(self.budget), context)
+        if self.cascade.waits:
+            return self._awaited(flow, probability)
+        self._recorded(drive(flow), "sampled", probability)
+        return None
+
+    async def _awaited(self, flow: Flow, probability: float) -> None:
+        self._recorded(await adrive(flow), "sampled", probability)
 
     def _fails_a_rule(self, generation: Generation) -> bool:
         token = verifying.set(True)

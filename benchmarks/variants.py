@@ -13,6 +13,7 @@ import gc
 import json
 import logging
 import os
+import random
 import sys
 import time
 from collections.abc import Callable
@@ -45,6 +46,9 @@ Call = Callable[[], Any]
 
 SLICE = 10
 """Calls of one variant before the next one's turn; of a round's slices the median counts."""
+
+WARM = 5
+"""Calls before each slice that do not count: nobody pays for the caches its predecessor left."""
 
 SAME_COUNT = ", same count"
 """Hand-written code that counts verifications in a dictionary read at collection, as ours does."""
@@ -537,15 +541,25 @@ def measure(variants: dict[str, Variant], calls: int) -> dict[str, list[tuple[fl
     each = min(SLICE, calls)
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in variants}
     order = list(variants.items())
+    shuffle = random.Random(0).shuffle  # the same predecessors in every run, and no fixed ones
     for _ in range(calls // each):
+        shuffle(order)
         for name, variant in order:
             _maybe(variant.before)
+            _warm(variant)
             found[name].append(_slice(variant, each))
             _maybe(variant.after)
             for signals in _SIGNALS:
                 signals.clear()
-        order.reverse()  # a machine that gets slower or faster favours nobody
     return found
+
+
+def _warm(variant: Variant) -> None:
+    for _ in range(WARM):
+        variant.call()
+    _maybe(variant.settle)
+    for signals in _SIGNALS:
+        signals.clear()
 
 
 def _slice(variant: Variant, calls: int) -> tuple[float, float]:

@@ -118,16 +118,38 @@ def test_a_job_that_fails_is_counted_and_the_next_ones_run(production, caplog):
     async def exits():
         raise SystemExit(3)
 
+    def breaks_at_once():
+        raise ValueError("a canary")
+
+    def exits_at_once():
+        raise SystemExit(3)
+
     caplog.set_level(logging.CRITICAL, "asyncio")  # it reports the exit's exception when collected
-    for job in (breaks, exits):
+    jobs = (breaks, exits, breaks_at_once, exits_at_once)
+    for job in jobs:
         own.offer(job)
         assert own.flush(20.0)
     gate.open.set()
     own.offer(gate.job)
     assert own.flush(20.0)
     assert gate.done == 1
-    assert own.dropped == {"error": 2}
+    assert own.dropped == {"error": len(jobs)}
     assert "canary" not in caplog.text
+
+
+def test_a_job_that_never_waits_runs_in_its_caller_s_context_without_a_task():
+    own = Worker()
+    said = contextvars.ContextVar("said", default="nothing")
+    found = []
+
+    def job():
+        found.append((said.get(), asyncio.current_task(own._loop)))
+
+    token = said.set("something")
+    assert own.offer(job)
+    said.reset(token)
+    assert own.flush(20.0)
+    assert found == [("something", None)]
 
 
 def test_a_closed_worker_drops_and_counts_and_still_answers_callers():
