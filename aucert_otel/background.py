@@ -16,6 +16,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from aucert_otel._pool import DaemonPool
 from aucert_otel._safe import Guard, describe, swallow, warn_once
@@ -23,6 +24,8 @@ from aucert_otel._safe import Guard, describe, swallow, warn_once
 
 if TYPE_CHECKING:
     import asyncio
+
+    from aucert_otel._handoff import Inbox
 
 T = TypeVar("T")
 Job = Callable[[], Coroutine[Any, Any, None] | None]
@@ -64,6 +67,11 @@ class Worker:
 
         self._loop = asyncio.new_event_loop()
         self._cancelled = asyncio.CancelledError
+        from aucert_otel._handoff import Handed, Inbox
+
+        self._inbox = Inbox(self._loop)
+        self._handed: set[Handed[Any]] = set()
+        self._outboxes: WeakKeyDictionary[asyncio.AbstractEventLoop, Inbox] = WeakKeyDictionary()
         self._pool = DaemonPool(32, "aucert-blocking")
         self._thread = threading.Thread(target=self._main, name="aucert-otel", daemon=True)
         self._thread.start()
@@ -98,17 +106,19 @@ class Worker:
                 "a verifier called the synchronous API from aucert_otel's own event loop, which "
                 "would wait for itself: use averify/arun inside an asynchronous verifier"
             )
-        import asyncio
+        from aucert_otel._handoff import Bell, Handed
 
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        bell: Bell[T] = Bell()
+        handed = Handed(work, self._handed, bell.ring)
+        self._inbox.put(handed.start)
         try:
-            return future.result(within)
-        except BaseException as error:
-            late = isinstance(error, TimeoutError) and not future.done()
-            future.cancel()
-            if late:
-                raise LateError from None
+            if bell.wait(within):
+                return bell.result()
+        except BaseException:
+            self._inbox.put(handed.cancel)
             raise
+        self._inbox.put(handed.cancel)
+        raise LateError
 
     async def arun(self, work: Coroutine[Any, Any, T], within: float | None = None) -> T:
         """Run a coroutine on this loop and await it on the caller's; cancellation reaches it.
@@ -120,19 +130,39 @@ class Worker:
 
         if threading.current_thread() is self._thread:
             return await asyncio.create_task(work)
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        waiting = asyncio.wrap_future(future)
-        if within is None:
-            return await waiting
+        from aucert_otel._handoff import Handed, deliver_to
+
+        loop = asyncio.get_running_loop()
+        waiting: asyncio.Future[T] = loop.create_future()
+        handed = Handed(work, self._handed, deliver_to(waiting, self._back_to(loop)))
+        self._inbox.put(handed.start)
         try:
+            if within is None:
+                return await waiting
             done, _ = await asyncio.wait({waiting}, timeout=within)
-        except BaseException:  # unlike awaiting it, waiting for it does not hand a cancellation on
+            if done:
+                return waiting.result()
+        except BaseException:  # cancelled; or what it raised itself, and then this does nothing
             waiting.cancel()
+            self._inbox.put(handed.cancel)
             raise
-        if done:
-            return waiting.result()
         waiting.cancel()
+        self._inbox.put(handed.cancel)
         raise LateError
+
+    async def join(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await a coroutine on this loop; for who is on it already that is nothing but ``await``."""
+        if threading.current_thread() is self._thread:
+            return await work
+        return await self.arun(work)
+
+    def _back_to(self, loop: asyncio.AbstractEventLoop) -> Inbox:
+        found = self._outboxes.get(loop)
+        if found is None:
+            from aucert_otel._handoff import Inbox
+
+            found = self._outboxes.setdefault(loop, Inbox(loop))
+        return found
 
     async def in_thread(self, function: Callable[..., T], *args: Any) -> T:
         """Call a blocking function on a worker thread, in the context of the caller."""

@@ -13,8 +13,6 @@ import argparse
 import asyncio
 import gc
 import heapq
-import os
-import platform
 import re
 import statistics
 import sys
@@ -23,15 +21,14 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 
 import delayed_server
-from signals import Signals
+from counted import Counted
+from throughput_report import Size, report
 
 from aucert_otel import Cascade, Gate, Generation, Harness, Outcome, Stage
 from aucert_otel.llm import ChatModel, ChatRequest, OpenAIChat, PriceBook, ReplayModel
-from aucert_otel.telemetry.configure import configure
 from aucert_verifiers.stages import (
     WORDINGS,
     CrossModelVote,
@@ -173,6 +170,8 @@ class Case:
     drive: Drive
     harness: Harness
     stages: Sequence[int]
+    counted: Counted | None
+    """What counts the spans, where there are any."""
     target: float | None = None
     wall_s: list[float] = field(default_factory=list)
     cpu_s: list[float] = field(default_factory=list)
@@ -199,6 +198,7 @@ class Case:
             for i in range(len(self.stages))
         ]
         gc.collect()
+        gc.freeze()  # modules and fixtures are not what is measured
         cpu, wall = time.process_time(), time.perf_counter()
         outcomes = self.drive(self.harness, rows)
         self.wall_s.append(time.perf_counter() - wall)
@@ -210,17 +210,22 @@ class Case:
         assert all(outcome.shipped for outcome in outcomes)
         made = sum(stage.calls for outcome in outcomes for stage in outcome.report.stages)
         assert made == self.calls, made
+        if self.counted is not None:  # every row, stage and call must have had its span
+            planned = len(self.stages) + sum(self.stages) + self.calls
+            assert self.counted.take() == planned
 
 
-def cases(url: str) -> Iterator[Case]:
-    """Everything that is measured."""
+def cases(url: str, counted: Counted | None) -> Iterator[Case]:
+    """Everything that is measured, with or without OpenTelemetry's SDK."""
+    traced = "" if counted is None else ", traced"
     spread, alone = settles_at(ROWS, SHARES), [1] * ROWS
 
     def scripted(stages: Sequence[int]) -> list[ChatModel]:
         return [ReplayModel(Bench(stages), name=name) for name in ("fast", "strong")]
 
     harness = Harness(cascade(*scripted(spread), 4))
-    yield Case("nothing but the sleeps", asleep, harness, spread)
+    if counted is None:
+        yield Case("nothing but the sleeps", asleep, harness, spread, None)
     free = PriceBook(bundled=False)
     served = [
         OpenAIChat(name, name=name, base_url=url, prices=free, concurrency=4 * CONCURRENCY)
@@ -232,62 +237,22 @@ def cases(url: str) -> Iterator[Case]:
             ("one call", scripted(alone), alone),
         ):
             harness = Harness(cascade(models[0], models[1], max(stages)))
-            yield Case(f"{mode}, {what}", drive, harness, stages, TARGETS[mode])
+            # The targets are about a run in which most of the time goes to the calls.
+            target = TARGETS[mode] if stages is spread else None
+            yield Case(f"{mode}, {what}{traced}", drive, harness, stages, counted, target)
         harness = Harness(cascade(*served, 4))
-        yield Case(f"{mode}, four stages over HTTP", drive, harness, spread)
+        yield Case(f"{mode}, four stages over HTTP{traced}", drive, harness, spread, counted)
 
 
-def report(found: Sequence[Case], rounds: int) -> str:
-    """The table, and how it came about."""
-    lines = [
-        "| | ideal | median | range | ratio | target | processor |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
-    ]
-    for case in found:
-        target = "" if case.target is None else f"{case.target:.2f}"
-        lines.append(
-            f"| {case.name} | {case.ideal_s:.2f} s | {statistics.median(case.wall_s):.2f} s "
-            f"| {min(case.wall_s):.2f} to {max(case.wall_s):.2f} s | {case.ratio:.2f} | {target} "
-            f"| {statistics.median(case.cpu_s):.2f} s |"
-        )
-    return TEXT.format(
-        rows=ROWS,
-        concurrency=CONCURRENCY,
-        delay=round(DELAY_S * 1000),
-        shares="/".join(f"{share * 100:.0f}" for share in SHARES),
-        calls=found[0].calls,
-        rounds=rounds,
-        table="\n".join(lines),
-        day=datetime.now(UTC).date(),
-        python=platform.python_version(),
-        cores=os.cpu_count(),
-    )
-
-
-TEXT = """\
-# Throughput
-
-Written by `python benchmarks/throughput.py --write` on {day}: Python {python}, {cores} cores, median of
-{rounds} rounds in which the rows of the table take turns.
-
-{rows:,} rows, {concurrency} at the same time, every judge a scripted one that answers after {delay} ms.
-Of the rows {shares} % settle at stage 1, 2, 3 and 4, which makes {calls:,} calls. Real OpenTelemetry
-providers export into memory, so that every call has its span.
-
-{table}
-
-- **ideal** is what the calls alone need: a row's calls follow one another as its stages do (1, 2, 3 or 6
-  steps of {delay} ms; the judges of one stage are asked at the same time), each row begins in the order of
-  the file as soon as one of the {concurrency} places is free, and nothing else takes any time.
-- **nothing but the sleeps** are as many tasks that only wait, with none of our code: how near this machine
-  comes to the ideal when there is no work at all.
-- **one call** is stage 1 alone, for all rows.
-- **sync** is `harness.verify` from {concurrency} threads. **async** is `harness.averify` from as many tasks
-  on an event loop of the caller's own.
-- **over HTTP** asks the same judges through the OpenAI-compatible client, served by another process on the
-  same machine. It is for information: client, server and benchmark share the cores.
-- **processor** is the whole process's time over all its threads.
-"""
+def measured(found: list[Case], rounds: int) -> list[Case]:
+    """Run the cases in turns."""
+    for turn in range(rounds + 1):
+        for case in found:
+            case.run()
+            if turn == 0:  # imports, connections and threads' stacks
+                case.wall_s.clear()
+                case.cpu_s.clear()
+    return found
 
 
 def main() -> int:
@@ -305,25 +270,20 @@ def main() -> int:
         asyncio.run(delayed_server.serve(bench.say, DELAY_S))
         return 0
     with delayed_server.running(__file__, "--serve") as url:
-        signals = Signals()
-        configure(
-            tracer_provider=signals.tracer_provider,
-            meter_provider=signals.meter_provider,
-            logger_provider=signals.logger_provider,
-        )
-        found = [
-            case
-            for case in cases(url)
-            if given.only in case.name and not (given.no_http and "HTTP" in case.name)
-        ]
-        for turn in range(given.rounds + 1):
-            for case in found:
-                signals.clear()
-                case.run()
-                if turn == 0:  # imports, connections and threads' stacks
-                    case.wall_s.clear()
-                    case.cpu_s.clear()
-    text = report(found, given.rounds)
+
+        def chosen(counted: Counted | None) -> list[Case]:
+            return [
+                case
+                for case in cases(url, counted)
+                if given.only in case.name and not (given.no_http and "HTTP" in case.name)
+            ]
+
+        found = measured(chosen(None), given.rounds)
+        counted = Counted()
+        counted.provide()  # from here on whatever is verified is traced
+        found += measured(chosen(counted), given.rounds)
+    size = Size(ROWS, CONCURRENCY, DELAY_S, SHARES, given.rounds)
+    text = report(found, size)
     print(text)
     if given.write:
         (HERE / "throughput.md").write_text(text)

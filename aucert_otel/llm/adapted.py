@@ -135,7 +135,7 @@ class AdaptedModel:
             max_tokens=max_tokens,
             logprobs=logprobs,
         )
-        return await worker().arun(self._complete(request))
+        return await worker().join(self._complete(request))
 
     async def _complete(self, request: ChatRequest) -> Completion:
         token = verifying.set(True)  # also where a judge is asked outside of any cascade

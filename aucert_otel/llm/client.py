@@ -147,7 +147,7 @@ class HttpChatModel:
             max_tokens=max_tokens,
             logprobs=logprobs,
         )
-        return await worker().arun(self._complete(request))
+        return await worker().join(self._complete(request))
 
     async def aclose(self) -> None:
         """Close the connections. The model can still be used: it opens new ones."""

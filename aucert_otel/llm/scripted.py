@@ -100,7 +100,7 @@ class ReplayModel:
             max_tokens=max_tokens,
             logprobs=logprobs,
         )
-        return await worker().arun(self._complete(request))
+        return await worker().join(self._complete(request))
 
     async def _complete(self, request: ChatRequest) -> Completion:
         if self._keep:

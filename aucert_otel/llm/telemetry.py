@@ -72,7 +72,7 @@ def _metrics_of(instruments: Instruments) -> _Metrics:
 class ChatSpan:
     """One call on its way out of this process: a span around all attempts, an event for each retry."""
 
-    __slots__ = ("_shared", "_telemetry", "span")
+    __slots__ = ("_closing", "_shared", "_telemetry", "context", "span")
 
     def __init__(
         self,
@@ -83,7 +83,10 @@ class ChatSpan:
     ) -> None:
         self._telemetry = telemetry
         self._shared: dict[str, AttributeValue] = {}
+        self._closing: dict[str, Any] = {}
+        """What the end writes in one go: each call of the SDK's takes a lock and a copy."""
         self.span: Span = trace.INVALID_SPAN
+        around = otel_context.get_current()
         with _GUARD:
             label = telemetry.label
             self._shared = {
@@ -95,6 +98,7 @@ class ChatSpan:
                 self._shared |= {names.SERVER_ADDRESS: server[0], names.SERVER_PORT: server[1]}
             self.span = telemetry.instruments.tracer.start_span(
                 f"{names.OPERATION_CHAT} {label(model.model)}",
+                around,
                 kind=SpanKind.CLIENT,
                 # Given at the start, where samplers see them.
                 attributes=clean_attributes(
@@ -112,6 +116,7 @@ class ChatSpan:
                 self.span.set_attribute(
                     names.GEN_AI_INPUT_MESSAGES, _input_messages(request, telemetry.boundary)
                 )
+        self.context = trace.set_span_in_context(self.span, around)
 
     def retrying(self, error: ModelError, attempt: int, wait_s: float) -> None:
         """Note that an attempt failed and will be made again."""
@@ -139,28 +144,18 @@ class ChatSpan:
                     )
             if not self.span.is_recording():
                 return
-            self.span.set_attributes(
-                clean_attributes(
-                    {
-                        names.GEN_AI_RESPONSE_MODEL: label(completion.model),
-                        names.GEN_AI_RESPONSE_ID: None
-                        if response_id is None
-                        else label(response_id),
-                        names.GEN_AI_RESPONSE_FINISH_REASONS: None
-                        if completion.finish_reason is None
-                        else (label(completion.finish_reason),),
-                        names.LLM_DROPPED: completion.dropped,
-                        names.LLM_PROBLEM: completion.problem and completion.problem.value,
-                        names.LLM_PRICE_AS_OF: completion.price_as_of,
-                        names.LLM_PRICE_SOURCE: completion.price_source,
-                    }
-                )
-            )
-            if self._telemetry.boundary.capture_content:
-                self.span.set_attribute(
-                    names.GEN_AI_OUTPUT_MESSAGES,
-                    _output_messages(completion, self._telemetry.boundary),
-                )
+            finish, boundary = completion.finish_reason, self._telemetry.boundary
+            self._closing = {
+                names.GEN_AI_RESPONSE_MODEL: label(completion.model),
+                names.GEN_AI_RESPONSE_ID: None if response_id is None else label(response_id),
+                names.GEN_AI_RESPONSE_FINISH_REASONS: None if finish is None else (label(finish),),
+                names.LLM_DROPPED: completion.dropped,
+                names.LLM_PROBLEM: completion.problem and completion.problem.value,
+                names.LLM_PRICE_AS_OF: completion.price_as_of,
+                names.LLM_PRICE_SOURCE: completion.price_source,
+            }
+            if boundary.capture_content:
+                self._closing[names.GEN_AI_OUTPUT_MESSAGES] = _output_messages(completion, boundary)
 
     def failed(self, error: BaseException, latency_s: float) -> None:
         """Mark the span as failed; the exception's own message stays out."""
@@ -179,6 +174,7 @@ class ChatSpan:
                 self.span.set_attributes(
                     clean_attributes(
                         {
+                            **self._closing,
                             names.LLM_ATTEMPTS: spent.attempts,
                             names.LLM_COST_USD: spent.cost_usd,
                             names.LLM_UNPRICED: tuple(label(name) for name in spent.unpriced),
@@ -201,7 +197,7 @@ def chat_span(
 ) -> Iterator[ChatSpan]:
     """A span for one call, current within its block, ended once on every way out."""
     chat = ChatSpan(default_telemetry(), model, request, server)
-    token = otel_context.attach(trace.set_span_in_context(chat.span))
+    token = otel_context.attach(chat.context)
     try:
         yield chat
     finally:

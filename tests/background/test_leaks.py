@@ -152,7 +152,7 @@ def test_runs_that_end_badly_leave_nothing_behind():
         scenario()
     )
     assert wheel.wrong == []
-    assert recorder.balance.started > RUNS
+    assert recorder.balance.started > RUNS // 2  # not every way gets as far as each of its spans
     assert recorder.balance.settled()
     # One object left behind in every hundred runs would be four hundred in each half. What is loaded
     # once, whenever that happens to be, shows in one half alone.

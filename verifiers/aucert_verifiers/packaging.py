@@ -8,6 +8,7 @@ the work of a third party, never as the judge's own reasoning, which models hard
 
 from __future__ import annotations
 
+import os
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -42,9 +43,25 @@ _SAID = (
 )
 
 
+_CODE_CHARS: Final = 16
+_AT_ONCE: Final = 256
+_drawn: list[str] = []
+os.register_at_fork(after_in_child=_drawn.clear)  # a child draws its own
+
+
 def fresh_nonce() -> str:
-    """A code that nobody can guess."""
-    return secrets.token_hex(8)
+    """A code that nobody can guess.
+
+    Drawn from the system many at a time: each draw is a system call, at which a busy event loop
+    loses its turn.
+    """
+    try:
+        return _drawn.pop()
+    except IndexError:
+        block = secrets.token_hex(_CODE_CHARS // 2 * _AT_ONCE)
+        codes = [block[at : at + _CODE_CHARS] for at in range(0, len(block), _CODE_CHARS)]
+        _drawn.extend(codes[1:])
+        return codes[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class CrossModelVote:
 
     async def verify(self, generation: Generation, /) -> StageReport:
         """Have the panel judge one generation. A model that does not reply is never raised."""
-        return await worker().arun(self._verify(generation))
+        return await worker().join(self._verify(generation))
 
     async def _verify(self, generation: Generation) -> StageReport:
         judging, planned = self.judging, len(self.panel)

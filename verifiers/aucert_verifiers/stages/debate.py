@@ -91,7 +91,7 @@ class Debate:
 
     async def verify(self, generation: Generation, /) -> StageReport:
         """Debate one generation. A model that does not reply is a status, and is never raised."""
-        return await worker().arun(self._verify(generation))
+        return await worker().join(self._verify(generation))
 
     async def _verify(self, generation: Generation) -> StageReport:
         bills: list[Bill] = []

@@ -176,17 +176,17 @@ async def evaluate(
         return Evaluation(vote)
     if reply.temperature_applied and temperature is not None:
         label = f"{label}, temperature {temperature:g}"
-    return Evaluation(replace(read(voter, reply, must_reason=must_reason), label=label))
+    return Evaluation(read(voter, reply, must_reason=must_reason, label=label))
 
 
-def read(voter: str, reply: Completion, *, must_reason: bool = False) -> Vote:
+def read(voter: str, reply: Completion, *, must_reason: bool = False, label: str = "") -> Vote:
     """A reply as a vote. Anything but the object that was asked for is unclear."""
     try:
         verdict, confidence, why = _read(reply, must_reason=must_reason)
     except _Unusable as problem:
-        return Vote(voter, Verdict.UNCLEAR, reason=problem.reason, error=str(problem))
+        return Vote(voter, Verdict.UNCLEAR, reason=problem.reason, error=str(problem), label=label)
     reason = Reason.ABSTAINED if verdict is Verdict.UNCLEAR else None
-    return Vote(voter, verdict, confidence=confidence, why=why, reason=reason)
+    return Vote(voter, verdict, confidence=confidence, why=why, reason=reason, label=label)
 
 
 class _Unusable(Exception):  # noqa: N818 - what a reply is, not a bug

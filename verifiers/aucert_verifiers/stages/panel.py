@@ -51,6 +51,15 @@ async def hear(
         enough: Whether the replies so far, in the order of the seats, make the others' pointless.
         grace_s: Seconds for what is under way when enough is said.
     """
+    if len(seats) == 1:  # nobody to wait for beside it, so no task of its own
+        await _take(seats[0])
+    else:
+        await _hear(seats, enough, grace_s)
+
+
+async def _hear(
+    seats: Sequence[Seat[T]], enough: Callable[[Sequence[T]], bool], grace_s: float
+) -> None:
     tasks = {asyncio.ensure_future(_take(seat)): seat for seat in seats}
     pending = set(tasks)
     try:

@@ -70,7 +70,7 @@ class SelfConsistency:
 
     async def verify(self, generation: Generation, /) -> StageReport:
         """Judge one generation. A model that does not reply is a status, and is never raised."""
-        return await worker().arun(self._verify(generation))
+        return await worker().join(self._verify(generation))
 
     async def _verify(self, generation: Generation) -> StageReport:
         judging, planned = self.judging, len(self._ways)
