@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import fields
@@ -17,11 +17,13 @@ class Spending:
     A call that is cancelled raises nothing that could carry its cost; it is still counted here.
     """
 
-    __slots__ = ("_costs", "_unpriced", "attempts", "calls", "usage")
+    __slots__ = ("_costs", "_unpriced", "attempts", "calls", "queued", "usage")
 
     def __init__(self) -> None:
         self.calls = 0
         """Calls of ``complete`` that were begun."""
+        self.queued = 0
+        """Of these, calls that wait for a free place at the moment: giving one up costs nothing."""
         self.attempts = 0
         """Requests that were made, retries included."""
         self.usage = Usage()
@@ -91,6 +93,24 @@ class CallSpending(Spending):
         super().add(cost_usd, unpriced=unpriced, usage=usage)
         for outer in self._outer:
             outer.add(cost_usd, unpriced=unpriced, usage=usage)
+
+    @contextmanager
+    def queueing(self) -> Iterator[Callable[[], None]]:
+        """While this call waits for a free place: until the function given is called, or the end."""
+        waiting = (self, *self._outer)
+        for each in waiting:
+            each.queued += 1
+
+        def begun() -> None:
+            nonlocal waiting
+            for each in waiting:
+                each.queued -= 1
+            waiting = ()
+
+        try:
+            yield begun
+        finally:
+            begun()
 
 
 _FIELDS = tuple(field.name for field in fields(Usage))

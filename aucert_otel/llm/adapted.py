@@ -165,10 +165,8 @@ class AdaptedModel:
         return await self._send(call, without, left)
 
     async def _send(self, call: Call, without: frozenset[str], within_s: float) -> Completion:
-        before = call.latency_s
         fault: Fault
-        async with self._place():
-            call.waited_s += call.latency_s - before
+        async with call.placed(self._place()):
             try:
                 async with asyncio.timeout(min(self.timeout_s, within_s)):
                     reply, dropped = await self._speaker.ask(call.request, without)

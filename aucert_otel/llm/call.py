@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from aucert_otel.generation import TRUNCATED, Usage
 from aucert_otel.llm.classify import malformed
@@ -17,6 +18,8 @@ from aucert_otel.llm.prices import PriceBook, Priced
 from aucert_otel.llm.telemetry import ChatSpan, chat_span
 from aucert_otel.spending import CallSpending
 
+
+T = TypeVar("T")
 
 _TRUNCATED = TRUNCATED | {"model_context_window_exceeded"}
 
@@ -55,6 +58,16 @@ class Call:
     def latency_s(self) -> float:
         """Seconds in attempts and between them."""
         return max(time.monotonic() - self._started - self.waited_s, 0.0)
+
+    @asynccontextmanager
+    async def placed(self, place: AbstractAsyncContextManager[T]) -> AsyncIterator[T]:
+        """Wait for a free place and hold it. While it waits, the call counts as queued."""
+        before = time.monotonic()
+        with self.spent.queueing() as begun:
+            async with place as held:
+                self.waited_s += time.monotonic() - before
+                begun()
+                yield held
 
     def retrying(self, error: ModelError, attempt: int, wait_s: float) -> None:
         """Show a retry on the span."""

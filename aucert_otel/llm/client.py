@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
@@ -186,9 +185,7 @@ class HttpChatModel:
     ) -> Completion:
         body, dropped = self._wire.body(call.request, self.model, without)
         content = json.dumps(body, allow_nan=False).encode()
-        queued = time.monotonic()
-        async with self._transport.place() as client:
-            call.waited_s += time.monotonic() - queued
+        async with call.placed(self._transport.place()) as client:
             progress = Progress()
             try:
                 response = await self._transport.post(

@@ -187,18 +187,20 @@ def test_an_abandoned_request_is_on_the_bill_as_unpriced(court):
     assert report.unpriced == ("deepseek-v3.2 (abandoned)",)
 
 
-def test_a_call_that_was_given_up_before_it_was_sent_cost_nothing(court):
+@pytest.mark.parametrize("grace_s", [0.0, 3600.0])
+def test_a_call_that_was_given_up_before_it_was_sent_cost_nothing(court, grace_s):
     gate = threading.Event()
     court.otherwise(verdict("pass"))
     court.says("own result first fast", replace(openai("x"), gate=gate))
     fast, strong = court.model("fast", concurrency=1), court.model("strong")
-    stage = CrossModelVote([fast, strong, strong], judging=Judging(grace_s=0.0))
+    # The grace is for what is under way; a call that still waits for a place is not.
+    stage = CrossModelVote([fast, strong, strong], judging=Judging(grace_s=grace_s))
 
     async def run():
         ask = [ChatMessage("system", WORDINGS[2].task), ChatMessage("user", "x")]
         other = asyncio.ensure_future(fast.complete(ask))  # it holds the only place there is
         await asyncio.to_thread(court.server.wait_for_requests, 1)
-        report = await stage.verify(GENERATION)
+        report = await asyncio.wait_for(stage.verify(GENERATION), 60)
         gate.set()
         await other
         return report

@@ -19,7 +19,7 @@ from aucert_otel.llm.logprobs import label_probabilities
 from aucert_otel.llm.model import ChatMessage, ChatModel, Completion
 from aucert_otel.llm.parse import JsonProblem
 from aucert_otel.report import Vote
-from aucert_otel.spending import spending
+from aucert_otel.spending import Spending, spending
 from aucert_otel.stage import as_status
 from aucert_otel.verdict import Reason, Status, Verdict
 from aucert_verifiers.packaging import ANSWER, PASSAGE, Package, fit
@@ -47,6 +47,13 @@ class Bill:
     calls: int = 0
     cost_usd: float | None = 0.0
     unpriced: tuple[str, ...] = ()
+    spent: Spending | None = None
+    """What our own models have counted so far, while the call goes on."""
+
+    @property
+    def under_way(self) -> bool:
+        """A call was begun and does not wait for a free place: it may cost something by now."""
+        return bool(self.calls) and not (self.spent is not None and self.spent.queued)
 
     def owe(self, cost_usd: float | None, unpriced: Sequence[str] = ()) -> None:
         """Add an amount; an unknown one without a name is listed under the model's."""
@@ -95,6 +102,7 @@ async def ask(
     bill.calls += 1
     known: tuple[float | None, tuple[str, ...]] = (None, (f"{model.model} (abandoned)",))
     with spending() as spent:
+        bill.spent = spent
         try:
             answer = await _answer(model, messages, options)
             # A model of somebody else's says at the end what it cost, if it does.

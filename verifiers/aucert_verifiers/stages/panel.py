@@ -44,7 +44,8 @@ async def hear(
 
     Once enough is said, calls that are under way get a short grace: a reply that still comes has a
     known price. After it they are given up; what they cost then is nobody's to know, and is listed
-    as unpriced on their bill. Calls that had not begun are never made. Cancellation ends them all.
+    as unpriced on their bill. Calls that had not begun, or still wait for a free place, are never
+    made. Cancellation ends them all.
 
     Args:
         seats: Whom to ask. What they say, and what it costs, is left in them.
@@ -66,9 +67,7 @@ async def _hear(
         while pending and not enough([s.result for s in seats if s.result is not None]):
             _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
         if pending and grace_s > 0:
-            begun = {task for task in pending if tasks[task].bill.calls}
-            if begun:
-                await asyncio.wait(begun, timeout=grace_s)
+            await _grace({task for task in pending if tasks[task].bill.under_way}, pending, grace_s)
     finally:
         left = [task for task in tasks if not task.done()]
         for task in left:
@@ -81,6 +80,15 @@ async def _hear(
     for task in tasks:
         if task.done() and not task.cancelled():
             task.result()
+
+
+async def _grace(
+    begun: set[asyncio.Future[None]], pending: set[asyncio.Future[None]], grace_s: float
+) -> None:
+    for task in pending - begun:  # now, or the grace would let them go out after all
+        task.cancel()
+    if begun:
+        await asyncio.wait(begun, timeout=grace_s)
 
 
 async def _take(seat: Seat[T]) -> None:
