@@ -1,11 +1,9 @@
-"""Our statistics beside those of two libraries that nobody needs at run time.
-
-They come from ``tests/measure/requirements-oracles.txt``. Without them these tests are skipped.
-"""
+"""Our statistics beside those of two libraries that nobody needs at run time."""
 
 from __future__ import annotations
 
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -17,7 +15,6 @@ from aucert_otel.measure import DEFAULT_GRID, clopper_pearson, fixed_sequence, w
 from aucert_otel.measure.sequence import count
 
 
-WHERE = "the oracles are not installed: pip install -r tests/measure/requirements-oracles.txt"
 COUNTS = st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 SHARES = st.floats(0.02, 0.5)
 
@@ -25,7 +22,7 @@ SHARES = st.floats(0.02, 0.5)
 @settings(deadline=None)
 @given(COUNTS, st.floats(0.5, 0.99))
 def test_intervals_are_those_of_statsmodels(counts, confidence):
-    proportion = pytest.importorskip("statsmodels.stats.proportion", reason=WHERE)
+    proportion = import_module("statsmodels.stats.proportion")
     for made, method in ((clopper_pearson, "beta"), (wilson, "wilson")):
         expected = proportion.proportion_confint(*counts, 1 - confidence, method=method)
         assert made(*counts, confidence) == pytest.approx(expected, abs=1e-9)
@@ -38,7 +35,7 @@ def test_intervals_are_those_of_statsmodels(counts, confidence):
     SHARES,
 )
 def test_the_sequence_stops_where_mapies_does(bands, alpha, delta):
-    control = pytest.importorskip("mapie.risk_control.fwer_control", reason=WHERE)
+    control = import_module("mapie.risk_control.fwer_control")
     settled = np.cumsum([n for n, _ in bands])
     errors = np.cumsum([int(n * rate) for n, rate in bands])
     chances = binom.cdf(errors, settled, alpha)
@@ -54,7 +51,7 @@ def test_the_sequence_stops_where_mapies_does(bands, alpha, delta):
 @given(st.integers(0, 10_000), st.sampled_from([0.1, 0.15, 0.2]))
 def test_thresholds_are_those_of_mapies_controller(seed, alpha):
     """The whole way: scores and labels in, the threshold for a precision of 1 - alpha out."""
-    control = pytest.importorskip("mapie.risk_control", reason=WHERE)
+    control = import_module("mapie.risk_control")
     random = np.random.default_rng(seed)
     confidence = random.uniform(0, 1, 600)
     right = random.uniform(size=600) < 0.5 + confidence / 2

@@ -83,7 +83,7 @@ async def _hear(
 
 
 async def _grace(
-    begun: set[asyncio.Future[None]], pending: set[asyncio.Future[None]], grace_s: float
+    begun: set[asyncio.Task[None]], pending: set[asyncio.Task[None]], grace_s: float
 ) -> None:
     for task in pending - begun:  # now, or the grace would let them go out after all
         task.cancel()
