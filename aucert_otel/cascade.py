@@ -11,23 +11,25 @@ from __future__ import annotations
 import inspect
 import math
 import time
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from dataclasses import replace
+from functools import partial
 
 from opentelemetry.context import Context
 
 from aucert_otel._drive import OnWorker, adrive, drive
+from aucert_otel._safe import describe, warn_once
 from aucert_otel.background import LateError, worker
 from aucert_otel.budget import Budget, Meter
 from aucert_otel.costs import Costs, add_usd
 from aucert_otel.errors import ConfigurationError
 from aucert_otel.generation import Generation
-from aucert_otel.report import Report, StageReport
+from aucert_otel.report import Report, StageReport, not_neutral, standing
 from aucert_otel.spending import Spending, spending
 from aucert_otel.stage import Stage, placed
 from aucert_otel.telemetry.emit import Telemetry
 from aucert_otel.telemetry.runtime import default_telemetry, verifying
-from aucert_otel.verdict import EVIDENCE_PROBLEMS, Status, Verdict
+from aucert_otel.verdict import EVIDENCE_PROBLEMS, Finding, Status, Verdict
 from aucert_otel.verifier import OverBudget, Verifier, VerifierFunction, is_async
 
 
@@ -44,7 +46,8 @@ class Cascade:
         name: Shown on every span, metric and record.
         stages: In the order in which they run, cheapest first.
         version: Default: a hash over the stages, their gates and their checks' fingerprints.
-        strict: A stage without a valid certificate may only reject or escalate, never approve.
+        strict: A stage without a valid certificate may only reject or escalate, never approve, and
+            a judge that is not neutral is refused: it has a status, and no verdict.
 
     Raises:
         ConfigurationError: no stages, or two of one name.
@@ -114,11 +117,13 @@ class Cascade:
             elif not meter.fits(stage.estimate):
                 found = stage.report(StageReport(status=Status.OVER_BUDGET), 0.0)
             else:
+                earlier = () if stage.follows is None else standing(tuple(reports))
+                call = partial(_call, stage, generation, earlier, strict=self.strict)
                 limit = meter.remaining_s
                 within = None if limit == math.inf else limit + _GRACE_S
                 try:
                     found = yield OnWorker(
-                        _run_waiting, stage, generation, meter, telemetry, context, within=within
+                        _run_waiting, stage, call, meter, telemetry, context, within=within
                     )
                 except LateError:
                     # The stage ends itself at the deadline, unless something blocks the loop it runs on.
@@ -148,7 +153,9 @@ class Cascade:
         verdict = found.verdict
         if found.status is not Status.OK or verdict is None or verdict not in stage.settles:
             return False
-        if self.strict and verdict is Verdict.PASS and not found.certified:
+        if self.strict and (
+            found.neutral is False or (verdict is Verdict.PASS and not found.certified)
+        ):
             return False
         return stage.gate.open or stage.gate.admits(verdict, found.confidence)
 
@@ -173,9 +180,21 @@ def _run_inline(stage: Stage, generation: Generation) -> StageReport:
         verifying.reset(token)
 
 
+def _neutral(stage: Stage, generation: Generation) -> bool:
+    """Whether a stage asks no judge, or none that may be of the generator's family.
+
+    One that cannot even say so may be.
+    """
+    try:
+        return stage.judges is None or stage.judges.neutral_to(generation)
+    except Exception as error:  # noqa: BLE001 - the seam: somebody else's check must not take the run down
+        warn_once(f"check {stage.name!r} cannot say whether it is neutral: {describe(error)}")
+        return False
+
+
 async def _run_waiting(
     stage: Stage,
-    generation: Generation,
+    call: Callable[[], Coroutine[object, object, object]],
     meter: Meter,
     telemetry: Telemetry,
     context: Context | None,
@@ -190,7 +209,7 @@ async def _run_waiting(
         try:
             async with asyncio.timeout(limit) as timer:
                 # A task of its own: a check that cancels the task it runs in cancels itself alone.
-                found = await asyncio.create_task(_call(stage.check, generation))
+                found = await asyncio.create_task(call())
             if timer.expired():  # it went on past its cancellation
                 raise OverBudget  # noqa: TRY301 - one place turns whatever ended it into a status
             report = stage.report(found, time.perf_counter() - started)
@@ -214,12 +233,21 @@ def _billed(failed: StageReport, spent: Spending) -> StageReport:
     return replace(failed, cost_usd=spent.cost_usd, unpriced=spent.unpriced, calls=spent.attempts)
 
 
-async def _call(check: Verifier, generation: Generation) -> object:
+async def _call(
+    stage: Stage, generation: Generation, earlier: tuple[Finding, ...], *, strict: bool
+) -> object:
+    if strict and not _neutral(stage, generation):
+        return not_neutral()
     found: object
-    if is_async(check.verify):
-        found = check.verify(generation)
+    if stage.follows is None:
+        function: Callable[..., object] = stage.check.verify
+        given: tuple[object, ...] = (generation,)
     else:
-        found = await worker().in_thread(check.verify, generation)
+        function, given = stage.follows.verify_after, (generation, earlier)
+    if is_async(function):
+        found = function(*given)
+    else:
+        found = await worker().in_thread(function, *given)
     return await found if inspect.isawaitable(found) else found
 
 

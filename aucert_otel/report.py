@@ -116,6 +116,9 @@ class StageReport:
     """What the stage's certificate says about this verdict: why it is certified, or why not."""
     veto: bool = False
     """It may only reject: no later stage makes up for its absence."""
+    neutral: bool | None = None
+    """Whether every judge is of another family than whoever wrote the answer. ``False``: one is of
+    the same, or a family is not known. ``None``: no model judged."""
 
     def __post_init__(self) -> None:
         if type(self.status) is not Status:
@@ -138,6 +141,14 @@ class StageReport:
     def certified(self) -> bool:
         """Whether a certificate that is valid today speaks for this verdict."""
         return self.certificate is Certification.VALID
+
+
+def not_neutral() -> StageReport:
+    """A judge that is refused, before it is asked: it may be of the family that wrote the answer."""
+    return StageReport(status=Status.REFUSED, error=NOT_NEUTRAL, neutral=False)
+
+
+NOT_NEUTRAL = "the judge is not known to be of another family than the generator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +213,15 @@ class Report:
     def clean(self) -> bool:
         """Settled as a pass, with no standing failure, nothing unclear and no check missing."""
         return self.verdict is Verdict.PASS and not (self.failed or self.unclear or self.missing)
+
+    @property
+    def neutral(self) -> bool | None:
+        """Whether every judge was of another family than whoever wrote the answer.
+
+        ``None`` where no judge said, ``False`` where one was not or nobody knows.
+        """
+        said = [stage.neutral for stage in self.stages if stage.neutral is not None]
+        return all(said) if said else None
 
     @property
     def certificate(self) -> Certification:

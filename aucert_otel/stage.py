@@ -16,6 +16,8 @@ from aucert_otel.errors import ConfigurationError
 from aucert_otel.report import StageReport
 from aucert_otel.verdict import Finding, Reason, Status, Verdict
 from aucert_otel.verifier import (
+    Follows,
+    Judges,
     OverBudget,
     Refused,
     Unavailable,
@@ -102,12 +104,19 @@ class Stage:
     displaced: bool = field(init=False, default=False, repr=False, compare=False)
     """Its certificate was measured behind other stages than those it stands behind."""
     check: Verifier = field(init=False, repr=False)
+    follows: Follows | None = field(init=False, default=None, repr=False, compare=False)
+    """The check, where it waits and goes by what the stages before it found."""
+    judges: Judges | None = field(init=False, default=None, repr=False, compare=False)
+    """The check, where it waits and says of a generation whether it is neutral to it."""
 
     def __post_init__(self) -> None:
         check = as_verifier(self.verifier)
         object.__setattr__(self, "check", check)
         object.__setattr__(self, "name", self.name or check.name)
         object.__setattr__(self, "inline", not waits(check))
+        if not self.inline:
+            object.__setattr__(self, "follows", check if isinstance(check, Follows) else None)
+            object.__setattr__(self, "judges", check if isinstance(check, Judges) else None)
         if self.estimate is _UNSAID:
             said = getattr(check, "estimate", None)
             if not isinstance(said, Estimate):

@@ -31,7 +31,8 @@ class Verifier(Protocol):
 
     A verifier that raises did not run: it becomes a status, never a verdict. Two optional
     attributes: ``blocking`` as above, and ``fingerprint``, a string that changes whenever the check
-    does (judge, prompt, rubric), to which a certificate is bound.
+    does (judge, prompt, rubric), to which a certificate is bound. Two optional methods, for which
+    there are protocols: `Follows` and `Judges`.
     """
 
     @property
@@ -41,6 +42,41 @@ class Verifier(Protocol):
 
     def verify(self, generation: Generation, /) -> Found | Awaitable[Found]:
         """Check one finished generation."""
+        ...
+
+
+@runtime_checkable
+class Follows(Verifier, Protocol):
+    """A verifier that waits and goes by what the stages before it found, such as a stronger judge.
+
+    In a cascade its ``verify_after`` is called instead of ``verify``, and runs like it: a coroutine
+    function on the SDK's loop, a plain one on a worker thread. A check on the caller's own thread
+    is never handed anything: looking for it would cost every answer.
+    """
+
+    def verify_after(
+        self, generation: Generation, earlier: tuple[Finding, ...], /
+    ) -> Found | Awaitable[Found]:
+        """Check one finished generation.
+
+        Args:
+            generation: What is checked.
+            earlier: The findings that stand so far: for every criterion those of the latest stage
+                that judged it.
+        """
+        ...
+
+
+@runtime_checkable
+class Judges(Verifier, Protocol):
+    """A verifier that waits and asks a model for its judgement.
+
+    A strict cascade asks it before the stage begins, and refuses a judge that is not neutral. The
+    verifier itself says in its `StageReport` whether it was.
+    """
+
+    def neutral_to(self, generation: Generation, /) -> bool:
+        """Whether no judge is known, or could be, of the family that wrote this answer."""
         ...
 
 

@@ -224,6 +224,7 @@ def _stage(guard: Boundary, stage: StageReport) -> dict[str, Any]:
         "certified": stage.certified,
         "certificate": stage.certificate.value,
         "votes": [_vote(guard, vote) for vote in stage.votes],
+        **({} if stage.neutral is None else {"neutral": stage.neutral}),
     }
 
 

@@ -23,7 +23,7 @@ from aucert_otel.errors import AucertError
 
 
 COMMAND_GROUP: Final = "aucert_otel.commands"
-"""Packages register further commands under this group, as functions that typer understands."""
+"""Packages register further commands under this group: functions, or groups of them, for typer."""
 
 
 class _Group(TyperGroup):
@@ -84,13 +84,17 @@ def build() -> typer.Typer:
     for entry in sorted(entry_points(group=COMMAND_GROUP), key=lambda each: each.name):
         if entry.name not in taken:
             taken.add(entry.name)
-            app.command(entry.name)(_load(entry))
+            command = _load(entry)
+            if isinstance(command, typer.Typer):
+                app.add_typer(command, name=entry.name)
+            else:
+                app.command(entry.name)(command)
     return app
 
 
-def _load(entry: EntryPoint) -> Callable[..., Any]:
+def _load(entry: EntryPoint) -> Callable[..., Any] | typer.Typer:
     try:
-        command: Callable[..., Any] = entry.load()
+        command: Callable[..., Any] | typer.Typer = entry.load()
     except Exception as error:  # noqa: BLE001 - another package's code must not take our commands away
         problem = str(error) if isinstance(error, AucertError) else describe(error)
 

@@ -85,6 +85,8 @@ def stage_attributes(stage: StageReport, *, label: Callable[[str], str]) -> Attr
         attributes[names.COST_UNPRICED] = [label(name) for name in stage.unpriced[:MAX_ITEMS]]
     if stage.error is not None:
         attributes[names.STAGE_ERROR] = label(stage.error)
+    if stage.neutral is not None:
+        attributes[names.JUDGE_NEUTRAL] = stage.neutral
     if stage.votes:
         attributes[names.STAGE_VOTES] = [label(str(vote)) for vote in stage.votes[:MAX_ITEMS]]
     return attributes

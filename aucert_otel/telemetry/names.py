@@ -52,6 +52,7 @@ STAGE_COST_USD: Final = "aucert.stage.cost.usd"
 STAGE_CALLS: Final = "aucert.stage.calls"
 STAGE_ERROR: Final = "aucert.stage.error"
 STAGE_VOTES: Final = "aucert.stage.votes"
+JUDGE_NEUTRAL: Final = "aucert.judge.neutral"
 
 # One evaluation: the verdict as a whole, or one finding
 EVENT_EVALUATION: Final = "gen_ai.evaluation.result"
