@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install -qq --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint types bench docs clean
+.PHONY: help demo test test-slow test-llama-index lint types bench docs clean
 
 help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -37,6 +37,12 @@ test: $(VENV)/.test ## Set up, then lint, check types and run the tests
 test-slow: $(VENV)/.test ## What takes minutes: a small real model through all four stages, twenty times
 	@$(BIN)/python -m pytest -m slow
 
+test-llama-index: ## LlamaIndex, which needs an older openai, in an environment of its own
+	@$(PYTHON) -m venv $(VENV)-llama-index
+	@$(VENV)-llama-index/bin/python -m pip install -qq --disable-pip-version-check --upgrade 'pip>=25.1'
+	@$(VENV)-llama-index/bin/python -m pip install -qq --disable-pip-version-check --editable '.[llm,otlp,prices]' -r tests/integrations/llama_index/requirements.txt pytest hypothesis
+	@$(VENV)-llama-index/bin/python -m pytest tests/integrations/llama_index tests/integrations/judges/test_judges.py --quiet
+
 lint: $(VENV)/.test ## Style, and who may import whom
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check --quiet .
@@ -55,4 +61,4 @@ docs: | $(BIN)/python ## Build the documentation into site/
 	@$(BIN)/mkdocs build --strict
 
 clean: ## Remove what these commands made
-	@rm -rf $(VENV) $(VENV)-bench site dist
+	@rm -rf $(VENV) $(VENV)-bench $(VENV)-llama-index site dist

@@ -1,16 +1,8 @@
-"""Who is verifying already: one answer is verified once."""
+"""Who is verifying already, as the core knows it."""
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-
-from aucert_otel.telemetry import verifying
+from aucert_otel.once import held, looked_after
 
 
-held: ContextVar[bool] = ContextVar("aucert_otel.langchain.held", default=False)
-"""True while a `VerifiedRunnable` has its answer written: callbacks below it leave it alone."""
-
-
-def looked_after() -> bool:
-    """Whether what starts now is a judge's own call, or an answer that is held back and verified."""
-    return verifying.get() or held.get()
+__all__ = ["held", "looked_after"]

@@ -31,7 +31,7 @@ def judge(request, server):
         openai = pytest.importorskip(
             "llama_index.llms.openai",
             reason="LlamaIndex needs an environment of its own: "
-            "pip install -r tests/integrations/judges/requirements-llama-index.txt",
+            "pip install -r tests/integrations/llama_index/requirements.txt",
         )
         from aucert_integrations.llama_index import LLMJudge
 
